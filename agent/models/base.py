@@ -1,0 +1,144 @@
+"""The seam to a language model: one canonical conversation, one stream of events, one tree of errors."""
+
+from collections.abc import AsyncIterator
+from datetime import datetime
+from typing import Annotated, Any, Literal, Protocol
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+
+class Person(_Frozen):
+    """Who wrote a message: Slack user id, display name, IANA time zone."""
+
+    id: str
+    name: str
+    time_zone: str = "UTC"
+
+
+class Text(_Frozen):
+    """Plain text or Markdown."""
+
+    kind: Literal["text"] = "text"
+    text: str
+
+
+class ToolCall(_Frozen):
+    """The model asks for a tool. `arguments` is what the model sent; it has not been validated yet."""
+
+    kind: Literal["tool_call"] = "tool_call"
+    id: str
+    name: str
+    arguments: dict[str, Any] = Field(default_factory=dict)
+
+
+class ToolResult(_Frozen):
+    """What a tool answered, as JSON text, or why it could not. Every ToolCall is followed by one, in the next message."""
+
+    kind: Literal["tool_result"] = "tool_result"
+    call_id: str
+    name: str
+    content: str
+    is_error: bool = False
+
+
+Part = Annotated[Text | ToolCall | ToolResult, Field(discriminator="kind")]
+
+
+class Message(_Frozen):
+    """One message. Users' messages carry their author; `tool` messages hold only ToolResults.
+
+    `notice` marks what the system itself tells the model (an approval was granted, with its result), as role user.
+    """
+
+    role: Literal["user", "assistant", "tool"]
+    parts: tuple[Part, ...]
+    author: Person | None = None
+    notice: bool = False
+
+    @property
+    def text(self) -> str:
+        """The text parts, joined."""
+        return "".join(part.text for part in self.parts if isinstance(part, Text))
+
+    @property
+    def tool_calls(self) -> tuple[ToolCall, ...]:
+        """The tool calls in it, in order."""
+        return tuple(part for part in self.parts if isinstance(part, ToolCall))
+
+
+class ToolSchema(_Frozen):
+    """A tool as the model sees it; `parameters` is a JSON schema of an object."""
+
+    name: str
+    description: str
+    parameters: dict[str, Any]
+
+
+class ModelRequest(_Frozen):
+    """One call. `messages` is the thread window, oldest first. `now` is aware UTC."""
+
+    system: str
+    messages: tuple[Message, ...]
+    tools: tuple[ToolSchema, ...] = ()
+    max_tokens: int = 4096
+    now: datetime
+
+
+class Usage(_Frozen):
+    """Tokens of one call, as the provider counted them."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cached_tokens: int = 0
+
+
+class TextDelta(_Frozen):
+    """The next piece of the answer's text."""
+
+    text: str
+
+
+class Finished(_Frozen):
+    """The end of a stream: the whole assistant message, why it stopped, and what it cost."""
+
+    message: Message
+    stop: Literal["end", "tool_calls", "max_tokens", "refusal"]
+    usage: Usage = Usage()
+    model: str = ""
+
+
+ModelEvent = TextDelta | Finished
+
+
+class Model(Protocol):
+    """A language model. `stream` yields TextDeltas, then exactly one Finished; it raises only ModelErrors."""
+
+    name: str
+
+    def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
+        """Make one call. Closing the iterator cancels it."""
+        ...
+
+
+class ModelError(Exception):
+    """Base of what a model call may raise; the bases below are named for what the caller can do."""
+
+
+class ModelUnavailableError(ModelError):
+    """Try again, not sooner than `retry_after_s` seconds: overload, rate limit, time-out, connection lost."""
+
+    def __init__(self, message: str, *, retry_after_s: float | None = None) -> None:
+        super().__init__(message)
+        self.retry_after_s = retry_after_s
+
+
+class ModelRequestError(ModelError):
+    """The request itself is refused (too long, malformed): trying it again gives the same answer."""
+
+
+class ModelAccessError(ModelError):
+    """An operator must act: bad key, no credit, unknown model."""

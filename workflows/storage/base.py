@@ -1,0 +1,382 @@
+"""The storage seam: the engine's operations, never CRUD on its tables, and tenant-scoped rows for the floors above.
+
+Every operation is one transaction with the outcome that engine rules need; where two processes race, the outcome says who won.
+Values cross it as JSON bytes, times as aware datetimes, ids as strings. Any operation may raise `StoreUnavailableError`: it may or
+may not have been committed, and each is written so that calling it again is safe.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Any, Protocol
+
+from workflows.storage.schema import Select, Write
+
+
+class RunState(StrEnum):
+    """The states of a run; the first three are live, and one run per (tenant, workflow, key) is live at a time."""
+
+    READY = "ready"
+    RUNNING = "running"
+    SUSPENDED = "suspended"
+    DONE = "done"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    DEAD = "dead"
+
+    @property
+    def live(self) -> bool:
+        """Whether it can still go on."""
+        return self in (RunState.READY, RunState.RUNNING, RunState.SUSPENDED)
+
+
+@dataclass(frozen=True, slots=True)
+class NewRun:
+    """A run to insert. `available_at` None means now."""
+
+    run_id: str
+    tenant: str
+    workflow: str
+    version: str = "1"
+    key: str | None = None
+    queue: str = "default"
+    priority: int = 100
+    input: bytes | None = None
+    trace_id: str | None = None
+    deployment: str | None = None
+    parent_id: str | None = None
+    parent_path: str | None = None
+    max_attempts: int = 5
+    available_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RunRow:
+    """One row of `runs`."""
+
+    run_id: str
+    tenant: str
+    workflow: str
+    version: str
+    key: str | None
+    queue: str
+    state: RunState
+    fence: int
+    owner: str | None
+    attempts: int
+    max_attempts: int
+    step_seq: int
+    inbox_seq: int
+    cancel_requested: bool
+    available_at: datetime | None
+    parent_id: str | None
+    parent_path: str | None
+    input: bytes | None
+    output: bytes | None
+    error: dict[str, Any] | None
+    trace_id: str | None
+    deployment: str | None
+    created_at: datetime
+    finished_at: datetime | None
+
+
+class Status(StrEnum):
+    """What a step record says."""
+
+    OK = "ok"
+    FAILED = "failed"
+    INTERRUPTED = "interrupted"
+    SKIPPED = "skipped"
+    INTENT = "intent"
+    RETRY = "retry"
+    UNTIL = "until"
+    NOTE = "note"
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One record of a run, at a path such as "charge", "loop#3/model", "each[7]", "charge!intent", "charge~2", "nap@until"."""
+
+    path: str
+    status: Status
+    output: bytes | None = None
+    error: dict[str, Any] | None = None
+    started_at: datetime | None = None
+    seq: int = 0
+    finished_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Signal:
+    """A message in a run's inbox. `order` sorts it among its kind (a Slack ts); empty means by `seq`."""
+
+    seq: int
+    name: str
+    dedup_key: str
+    payload: bytes | None = None
+    carried: int = 0
+    created_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Hint:
+    """An event to publish once the commit is through. Losing it harms nothing."""
+
+    topic: str
+    type: str
+    data: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class StepBatch:
+    """Records that finished together, and all that belongs to the same commit.
+
+    `consumed` are the numbers of the signals they used. With `done`, the batch is also the clean end of the run, which happens only
+    if the inbox still stands at `inbox_seen` and nobody asked to cancel; `output` is then the run's.
+    """
+
+    records: tuple[Record, ...]
+    consumed: tuple[int, ...] = ()
+    hints: tuple[Hint, ...] = ()
+    children: tuple[NewRun, ...] = ()
+    writes: tuple[Write, ...] = ()
+    done: bool = False
+    output: bytes | None = None
+    inbox_seen: int = 0
+    successor_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class StepOutcome:
+    """`recorded`: this fence wrote the batch, now or earlier (a lost reply). `owned`: the run is still this fence's.
+
+    Neither recorded nor owned: the fence is stale, stop at once. Owned but not recorded (only with `done`): the inbox moved or a
+    cancel came; look at it and go on.
+    """
+
+    recorded: bool
+    owned: bool
+    inbox_seq: int
+    cancel_requested: bool
+    parent_run: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SignalOutcome:
+    """Where a signal went. `duplicate`: it was accepted before, nothing changed. `run_id` is None for a duplicate."""
+
+    run_id: str | None
+    seq: int | None
+    started: bool
+    duplicate: bool
+
+
+@dataclass(frozen=True, slots=True)
+class EndOutcome:
+    """`ended` False: the fence is stale, or the inbox moved. `carried` signals went to `successor`; `dead` ones were carried before."""
+
+    ended: bool
+    successor: str | None
+    carried: int
+    dead: tuple[Signal, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DeadSignal:
+    """A signal nobody will handle: who it was for and why it died."""
+
+    tenant: str
+    workflow: str
+    key: str | None
+    run_id: str
+    signal: Signal
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """A cron entry; `next_at` is the compare-and-set token of TICK. `spec` is five-field cron in `tz`."""
+
+    tenant: str
+    name: str
+    workflow: str
+    version: str
+    spec: str
+    tz: str
+    next_at: datetime
+    last_at: datetime | None = None
+    paused: bool = False
+    input: bytes | None = None
+
+
+class StoreUnavailableError(Exception):
+    """Storage can't be reached now; try again later. What was asked may or may not have happened."""
+
+
+class Store(Protocol):
+    """Runs, steps, signals, schedules and rows, durably."""
+
+    async def open(self) -> None:
+        """Connect and bring the schema up to date. Raises SchemaError if the data is newer or of another kind."""
+        ...
+
+    async def close(self) -> None:
+        """Free the connections."""
+        ...
+
+    async def ping(self) -> None:
+        """Raise StoreUnavailableError unless a round trip works."""
+        ...
+
+    async def now(self) -> datetime:
+        """The one clock durable times are read from."""
+        ...
+
+    # Workers
+    async def register(self, worker_id: str, *, host: str, deployment: str, lease: timedelta) -> None:
+        """Insert a worker's row, under an id fresh at each boot."""
+        ...
+
+    async def beat(self, worker_id: str, *, lease: timedelta) -> bool:
+        """Renew the lease. False: the worker was reaped; it must stop every run it holds and register under a new id."""
+        ...
+
+    async def unregister(self, worker_id: str) -> None:
+        """Forget a worker that leaves in good order."""
+        ...
+
+    async def claim(
+        self,
+        worker_id: str,
+        *,
+        queues: Sequence[str],
+        workflows: Sequence[tuple[str, str]],
+        limit: int,
+        leave_out: Sequence[str] = (),
+    ) -> list[RunRow]:
+        """Take up to `limit` due runs of the (workflow, version) pairs given: fence + 1, attempts + 1."""
+        ...
+
+    async def load(self, run_id: str) -> list[Record]:
+        """All records of a run in order of `seq`. Always a statement after the CLAIM, whose snapshot may be older than its lock."""
+        ...
+
+    async def release(self, worker_id: str, *, held: Sequence[str]) -> list[str]:
+        """Give back every run the database says is this worker's and this process does not hold; counts as no attempt."""
+        ...
+
+    async def reap(self) -> tuple[list[str], list[RunRow]]:
+        """Delete workers past their lease and free their runs. Returns (freed run ids, rows out of attempts, fence bumped, to end as dead)."""
+        ...
+
+    # Runs
+    async def start(self, run: NewRun, *, writes: Sequence[Write] = ()) -> str:
+        """Insert a run, ready. If a live run has its key already, nothing is inserted and that run's id is returned."""
+        ...
+
+    async def step(self, run_id: str, fence: int, batch: StepBatch) -> StepOutcome:
+        """Record `batch` under `fence`. Sending the identical batch again is safe."""
+        ...
+
+    async def end(
+        self,
+        run_id: str,
+        fence: int,
+        state: RunState,
+        *,
+        inbox_seen: int,
+        successor_id: str,
+        output: bytes | None = None,
+        error: dict[str, Any] | None = None,
+        writes: Sequence[Write] = (),
+    ) -> EndOutcome:
+        """End a run other than cleanly. Unread signals go, in order, to a successor of the same key; those carried before die."""
+        ...
+
+    async def suspend(self, run_id: str, fence: int, *, inbox_seen: int, until: datetime | None) -> bool:
+        """Let go of a run until a signal or `until` (None: only a signal). False: the fence is stale, the inbox moved, or a cancel came."""
+        ...
+
+    async def run(self, run_id: str, *, tenant: str | None = None) -> RunRow | None:
+        """One run; with `tenant`, only if it is that tenant's."""
+        ...
+
+    async def runs(
+        self,
+        *,
+        tenant: str | None = None,
+        workflow: str | None = None,
+        key: str | None = None,
+        states: Sequence[RunState] = (),
+        limit: int = 100,
+        before: str | None = None,
+    ) -> list[RunRow]:
+        """Runs, newest id first; `before` is the last id of the page before."""
+        ...
+
+    # Signals
+    async def signal_with_start(
+        self, run: NewRun, *, name: str, dedup_key: str, payload: bytes | None, writes: Sequence[Write] = ()
+    ) -> SignalOutcome:
+        """Put a signal in the inbox of the live run with `run.key`, or start `run` with it. `dedup_key` is the outside event's, by tenant."""
+        ...
+
+    async def signal(
+        self, run_id: str, *, tenant: str, name: str, dedup_key: str, payload: bytes | None
+    ) -> SignalOutcome:
+        """Put a signal in a known live run's inbox. The name "$cancel" also asks it to stop. `run_id` None in the outcome: not live."""
+        ...
+
+    async def inbox(self, run_id: str) -> list[Signal]:
+        """The signals of a run that no step has used, in order of `seq`."""
+        ...
+
+    async def dead_signals(self, *, tenant: str, limit: int = 100) -> list[DeadSignal]:
+        """The dead letters of a tenant's inboxes, newest first."""
+        ...
+
+    # Approvals
+    async def decide(
+        self,
+        *,
+        tenant: str,
+        approval_id: str,
+        decision: str,
+        by: str,
+        reason: str | None,
+        successor_id: str,
+        version: str,
+    ) -> tuple[bool, str | None]:
+        """Decide a pending approval and wake its thread, in one. Returns (decided, run id); decided False: it was not pending any more."""
+        ...
+
+    # Schedules
+    async def put_schedule(self, schedule: Schedule) -> None:
+        """Insert or replace a schedule by (tenant, name)."""
+        ...
+
+    async def schedules(self, *, tenant: str | None = None, due: bool = False, limit: int = 100) -> list[Schedule]:
+        """Schedules in order of `next_at`; with `due`, those that should have fired by now."""
+        ...
+
+    async def delete_schedule(self, *, tenant: str, name: str) -> bool:
+        """Remove a schedule. False: there was none."""
+        ...
+
+    async def tick(self, schedule: Schedule, *, next_at: datetime, run: NewRun) -> bool:
+        """Fire `schedule` once and set its next time. False: another clock was first."""
+        ...
+
+    # Hints
+    async def drain_hints(self, limit: int = 500) -> list[Hint]:
+        """Take hints out of the outbox. They are published afterwards; losing them harms nothing."""
+        ...
+
+    # Rows of the floors above
+    async def read(self, query: Select) -> list[dict[str, Any]]:
+        """Rows as dicts of Python values, all columns."""
+        ...
+
+    async def write(self, *writes: Write) -> int:
+        """Apply writes in one transaction, in order. Returns the rows changed."""
+        ...
