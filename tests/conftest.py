@@ -1,0 +1,152 @@
+"""Fixtures that hand out real servers: one PostgreSQL and one Redis per run, whatever the number of xdist workers.
+
+* `postgres_url`: DSN of this worker's own database, shared by its tests.
+* `fresh_database`: DSN of an empty database for one test (about 0.1 s).
+* `redis_url`, `redis_prefix`: the shared server, and a key prefix that no other test has. Never FLUSHALL here.
+* `private_postgres`, `private_redis`: a server of the test's own that it may kill, pause, flush and restart.
+
+`DATABASE_URL` and `REDIS_URL` name servers to use instead of starting them; databases are then created there and dropped again.
+With xdist the controller starts the servers before its first worker and tells each worker where they are.
+"""
+
+import asyncio
+import itertools
+import os
+import uuid
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+
+import asyncpg
+import pytest
+
+from tests.servers import PostgresServer, RedisServer
+
+_numbers = itertools.count(1)
+
+
+class Servers:
+    """The run's shared servers; started at first use, or known from the controller. `run_id` keeps parallel runs apart."""
+
+    def __init__(self) -> None:
+        self.run_id = uuid.uuid4().hex[:8]
+        self._started: list[PostgresServer | RedisServer] = []
+        self._postgres_url = os.environ.get("DATABASE_URL", "")
+        self._redis_url = os.environ.get("REDIS_URL", "")
+
+    @property
+    def postgres_url(self) -> str:
+        """DSN of a database whose user may create databases."""
+        if not self._postgres_url:
+            server = PostgresServer()
+            self._started.append(server)
+            server.start()
+            self._postgres_url = server.dsn
+        return self._postgres_url
+
+    @property
+    def redis_url(self) -> str:
+        """URL of the shared Redis."""
+        if not self._redis_url:
+            server = RedisServer()
+            self._started.append(server)
+            server.start()
+            self._redis_url = server.url
+        return self._redis_url
+
+    def told(self, urls: dict[str, str]) -> None:
+        """Use what the controller started."""
+        self.run_id, self._postgres_url, self._redis_url = urls["run_id"], urls["postgres"], urls["redis"]
+
+    def tell(self) -> dict[str, str]:
+        """What a worker has to know; starts the servers."""
+        return {"run_id": self.run_id, "postgres": self.postgres_url, "redis": self.redis_url}
+
+    def close(self) -> None:
+        """Stop what was started here."""
+        for server in self._started:
+            server.close()
+        self._started.clear()
+
+
+_servers = pytest.StashKey[Servers]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    servers = config.stash[_servers] = Servers()
+    if hasattr(config, "workerinput"):
+        servers.told(config.workerinput["threadline_servers"])
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    node.workerinput["threadline_servers"] = node.config.stash[_servers].tell()
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    config.stash[_servers].close()
+
+
+@pytest.fixture(scope="session")
+def servers(pytestconfig: pytest.Config) -> Servers:
+    return pytestconfig.stash[_servers]
+
+
+@pytest.fixture(scope="session")
+def worker_id(pytestconfig: pytest.Config) -> str:
+    """ "gw0", "gw1" …, or "main" without xdist."""
+    return str(getattr(pytestconfig, "workerinput", {}).get("workerid", "main"))
+
+
+@pytest.fixture(scope="session")
+def postgres_url(servers: Servers, worker_id: str) -> Iterator[str]:
+    yield from _database(servers.postgres_url, f"threadline_{servers.run_id}_{worker_id}")
+
+
+@pytest.fixture
+def fresh_database(servers: Servers, worker_id: str) -> Iterator[str]:
+    yield from _database(servers.postgres_url, f"threadline_{servers.run_id}_{worker_id}_{next(_numbers)}")
+
+
+@pytest.fixture(scope="session")
+def redis_url(servers: Servers) -> str:
+    return servers.redis_url
+
+
+@pytest.fixture
+def redis_prefix(servers: Servers, worker_id: str) -> str:
+    return f"test-{servers.run_id}-{worker_id}-{next(_numbers)}"
+
+
+@pytest.fixture
+def private_postgres() -> Iterator[PostgresServer]:
+    with PostgresServer() as server:
+        yield server
+
+
+@pytest.fixture
+def private_redis() -> Iterator[RedisServer]:
+    with RedisServer() as server:
+        yield server
+
+
+def _database(server_url: str, name: str) -> Iterator[str]:
+    _execute(server_url, f'create database "{name}"')
+    parts = urlsplit(server_url)
+    yield urlunsplit(parts._replace(path=f"/{name}"))
+    _execute(server_url, f'drop database if exists "{name}" with (force)')
+
+
+def _execute(dsn: str, statement: str) -> None:
+    """Run one statement. In a thread of its own, since asyncio.run would take pytest-asyncio's event loop away from this one."""
+
+    async def execute() -> None:
+        connection = await asyncpg.connect(dsn)
+        try:
+            await connection.execute(statement)
+        finally:
+            await connection.close()
+
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        pool.submit(asyncio.run, execute()).result()
