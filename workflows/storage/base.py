@@ -335,6 +335,10 @@ class Store(Protocol):
         """The dead letters of a tenant's inboxes, newest first."""
         ...
 
+    async def untold_signals(self, limit: int = 100) -> list[DeadSignal]:
+        """Dead letters of all tenants whose authors have not been told yet, oldest first."""
+        ...
+
     # Approvals
     async def decide(
         self,

@@ -1,0 +1,121 @@
+"""The engine's errors, one tree. Bases are named for what the caller can do.
+
+WorkflowError
+├── DefinitionError            mend the workflow: raised while building, at commit
+│   └── BoundaryError          two neighbours' types do not meet; names both
+├── InputError                 mend the value: it does not fit the step's type
+├── StateError                 the run is not in a state that allows this
+│   ├── RunNotFoundError       no such run for this tenant
+│   ├── AlreadyResumedError    somebody else's answer was first
+│   └── NoExecutorError        nobody here knows this workflow and version
+├── StepFailedError            a step failed for good; carries type, message and causes as values
+├── IterationLimitError        a loop passed its bound
+├── NoBranchError              no condition of a branch held and it has no `otherwise`
+└── RunFailedError             raised by `Run.result`: failed, cancelled or dead
+SchemaError                    ask an operator: the stored data is not of this version
+StoreUnavailableError          try again (storage.base)
+
+Control flow that is not an error derives from BaseException, so that no `except Exception` of a step swallows it:
+Suspended, StaleFence, Draining, Cancelled.
+"""
+
+from typing import Any
+
+
+class WorkflowError(Exception):
+    """Base of what the engine raises."""
+
+
+class DefinitionError(WorkflowError):
+    """The workflow can't be built as written."""
+
+
+class BoundaryError(DefinitionError):
+    """The output type of one step is not the input type of the next."""
+
+
+class InputError(WorkflowError):
+    """A value does not fit the type of the boundary it crosses."""
+
+
+class StateError(WorkflowError):
+    """The run is not in a state that allows this."""
+
+
+class RunNotFoundError(StateError):
+    """There is no such run for this tenant."""
+
+
+class AlreadyResumedError(StateError):
+    """The suspension was answered before, differently."""
+
+
+class NoExecutorError(StateError):
+    """This process does not know the workflow and version."""
+
+
+class StepFailedError(WorkflowError):
+    """A step failed for good. `type_name`, `message` and `causes` (type and message pairs) are those of the original."""
+
+    def __init__(self, path: str, failure: dict[str, Any]) -> None:
+        self.path = path
+        self.failure = failure
+        self.type_name = str(failure.get("type", ""))
+        self.message = str(failure.get("message", ""))
+        self.causes = tuple(failure.get("causes", ()))
+        super().__init__(f"step {path} failed: {self.type_name}: {self.message}")
+
+
+class IterationLimitError(WorkflowError):
+    """A loop ran `max_iterations` times and its condition still asked for more."""
+
+
+class NoBranchError(WorkflowError):
+    """No condition of a branch held, and it has no `otherwise`."""
+
+
+class RunFailedError(WorkflowError):
+    """A run ended other than done. `state` and `failure` as stored."""
+
+    def __init__(self, run_id: str, state: str, failure: dict[str, Any] | None) -> None:
+        self.run_id = run_id
+        self.state = state
+        self.failure = failure or {}
+        detail = f": {self.failure.get('type')}: {self.failure.get('message')}" if failure else ""
+        super().__init__(f"run {run_id} is {state}{detail}")
+
+
+class SchemaError(Exception):
+    """The stored data was made by another version of the schema; the message says what to do."""
+
+
+class ControlFlow(BaseException):
+    """Base of control flow that is not an error; steps must let it pass."""
+
+
+class Suspended(ControlFlow):
+    """A step waits for something; the run lets go of its worker when all else has settled."""
+
+
+class StaleFence(ControlFlow):
+    """The run belongs to someone else now: stop at once and write nothing more."""
+
+
+class Draining(ControlFlow):
+    """The worker is leaving: stop at this step boundary; another worker goes on."""
+
+
+class Cancelled(ControlFlow):
+    """The run was asked to stop."""
+
+
+def describe(error: BaseException) -> dict[str, Any]:
+    """A failure as a value: type, message and cause chain. Never a traceback: those hold data."""
+    if isinstance(error, StepFailedError):
+        return error.failure
+    causes: list[list[str]] = []
+    cause = error.__cause__ or error.__context__
+    while cause is not None and len(causes) < 5:
+        causes.append([type(cause).__name__, str(cause)[:500]])
+        cause = cause.__cause__ or cause.__context__
+    return {"type": type(error).__name__, "message": str(error)[:2000], "causes": causes}

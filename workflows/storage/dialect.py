@@ -1,0 +1,224 @@
+"""What differs between SQL dialects, and the statements rendered from tables, writes and selects."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any, Protocol
+
+from pydantic_core import from_json, to_json
+
+from workflows.storage.schema import Column, ColumnType, Index, Insert, Is, Select, Table, Update, Where, Write
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class Dialect(Protocol):
+    """One SQL dialect: column types, placeholders, and how Python values travel."""
+
+    types: Mapping[ColumnType, str]
+    identity: str
+    now: str
+
+    def placeholder(self, position: int, type_: ColumnType) -> str:
+        """The n-th parameter (from 1), with a cast where the dialect needs one."""
+        ...
+
+    def encode(self, type_: ColumnType, value: Any) -> Any:
+        """A Python value as the driver wants it."""
+        ...
+
+    def decode(self, type_: ColumnType, value: Any) -> Any:
+        """A driver's value as Python."""
+        ...
+
+
+class Sqlite:
+    """SQLite: times are integer microseconds since 1970, JSON is text, booleans are 0 and 1."""
+
+    types: Mapping[ColumnType, str] = {
+        "text": "text",
+        "int": "integer",
+        "float": "real",
+        "bool": "integer",
+        "time": "integer",
+        "json": "text",
+        "bytes": "blob",
+    }
+    identity = "integer"
+    now = "(threadline_now())"
+
+    def placeholder(self, position: int, type_: ColumnType) -> str:
+        return "?"
+
+    def encode(self, type_: ColumnType, value: Any) -> Any:
+        if value is None:
+            return None
+        if type_ == "time":
+            return micros(value)
+        if type_ == "json":
+            return to_json(value).decode()
+        return int(value) if type_ == "bool" else value
+
+    def decode(self, type_: ColumnType, value: Any) -> Any:
+        if value is None:
+            return None
+        if type_ == "time":
+            return moment(value)
+        if type_ == "json":
+            return from_json(value)
+        return bool(value) if type_ == "bool" else value
+
+
+class Postgres:
+    """PostgreSQL 15+. `json`, not `jsonb`: it keeps what it was given, also a NUL escape inside a string."""
+
+    types: Mapping[ColumnType, str] = {
+        "text": "text",
+        "int": "bigint",
+        "float": "double precision",
+        "bool": "boolean",
+        "time": "timestamptz",
+        "json": "json",
+        "bytes": "bytea",
+    }
+    identity = "bigint generated always as identity"
+    now = "threadline_now()"
+
+    def placeholder(self, position: int, type_: ColumnType) -> str:
+        return f"${position}::{self.types[type_]}"
+
+    def encode(self, type_: ColumnType, value: Any) -> Any:
+        return to_json(value).decode() if type_ == "json" and value is not None else value
+
+    def decode(self, type_: ColumnType, value: Any) -> Any:
+        if value is None:
+            return None
+        if type_ == "json":
+            return from_json(value)
+        return None if type_ == "time" and value.year == 9999 else value
+
+
+def micros(at: datetime) -> int:
+    """Microseconds since 1970 of an aware datetime."""
+    return (at - EPOCH) // timedelta(microseconds=1)
+
+
+def moment(value: int) -> datetime | None:
+    """The aware datetime of microseconds since 1970; None for what stands for infinity."""
+    return None if value >= INFINITY else EPOCH + timedelta(microseconds=value)
+
+
+INFINITY = 2**62
+"""SQLite's stand-in for a time that never comes."""
+
+
+@dataclass(slots=True)
+class Parameters:
+    """Collects parameters while a statement is rendered; `start` are those already bound before it."""
+
+    dialect: Dialect
+    start: int = 0
+    values: list[Any] = field(default_factory=list)
+
+    def add(self, column: Column, value: Any) -> str:
+        """Bind `value` as of `column`'s type; returns its placeholder."""
+        self.values.append(self.dialect.encode(column.type, value))
+        return self.dialect.placeholder(self.start + len(self.values), column.type)
+
+
+def select(query: Select, parameters: Parameters) -> str:
+    """The SELECT of `query`, all columns in table order."""
+    columns = ", ".join(column.name for column in query.table.columns)
+    sql = f"select {columns} from {query.table.name} where {condition(query.table, query.where, parameters)}"
+    if query.order:
+        sql += " order by " + ", ".join(
+            f"{name.lstrip('-')} desc" if name.startswith("-") else name for name in query.order
+        )
+    return sql if query.limit is None else f"{sql} limit {int(query.limit)}"
+
+
+def condition(table: Table, where: Where, parameters: Parameters) -> str:
+    """The SQL of a `Where`, "true" when it is empty."""
+    parts = [_compare(table.column(name), value, parameters) for name, value in where.items()]
+    return " and ".join(parts) or "1 = 1"
+
+
+def _compare(column: Column, value: Any, parameters: Parameters) -> str:
+    if value is None:
+        return f"{column.name} is null"
+    if not isinstance(value, Is):
+        return f"{column.name} = {parameters.add(column, value)}"
+    if value.operator == "in":
+        options = ", ".join(parameters.add(column, each) for each in value.value)
+        return f"{column.name} in ({options})" if options else "1 = 0"
+    if value.value is None:
+        return f"{column.name} is not null"
+    return f"{column.name} {value.operator} {parameters.add(column, value.value)}"
+
+
+def write(change: Write, parameters: Parameters, *, guard: str | None = None) -> str:
+    """The statement of `change`. With `guard` (a CTE's name) it takes effect only if that CTE has a row."""
+    table = change.table
+    if isinstance(change, Insert):
+        return _insert(change, parameters, guard)
+    clause = f" and exists (select 1 from {guard})" if guard else ""
+    if isinstance(change, Update):
+        assigned = ", ".join(
+            f"{name} = {parameters.add(table.column(name), value)}" for name, value in change.values.items()
+        )
+        return f"update {table.name} set {assigned} where {condition(table, change.where, parameters)}{clause}"
+    return f"delete from {table.name} where {condition(table, change.where, parameters)}{clause}"
+
+
+def _insert(change: Insert, parameters: Parameters, guard: str | None) -> str:
+    table = change.table
+    names = tuple(change.values)
+    values = ", ".join(parameters.add(table.column(name), change.values[name]) for name in names)
+    source = f"select {values} from {guard}" if guard else f"select {values} where 1 = 1"
+    sql = f"insert into {table.name} ({', '.join(names)}) {source}"
+    if change.on_conflict == "nothing":
+        return f"{sql} on conflict do nothing"
+    if change.on_conflict == "replace":
+        changed = [name for name in names if name not in table.primary_key]
+        assigned = ", ".join(f"{name} = excluded.{name}" for name in changed)
+        action = f"do update set {assigned}" if changed else "do nothing"
+        return f"{sql} on conflict ({', '.join(table.primary_key)}) {action}"
+    return sql
+
+
+def decode_row(dialect: Dialect, table: Table, row: Iterable[Any]) -> dict[str, Any]:
+    """A driver's row, in table order, as a dict of Python values."""
+    return {column.name: dialect.decode(column.type, value) for column, value in zip(table.columns, row, strict=True)}
+
+
+def create(table: Table, dialect: Dialect) -> list[str]:
+    """The statements that make `table` and its indexes."""
+    unlogged = "unlogged " if table.unlogged and isinstance(dialect, Postgres) else ""
+    lines = [_column(column, dialect) for column in table.columns]
+    lines.append(f"primary key ({', '.join(table.primary_key)})")
+    options = ""
+    if table.name == "runs" and isinstance(dialect, Postgres):
+        options = " with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02)"  # runs is updated at every step
+    head = f"create {unlogged}table {table.name} (\n  " + ",\n  ".join(lines) + f"\n){options}"
+    return [head, *(_index(table, index) for index in table.indexes)]
+
+
+def _column(column: Column, dialect: Dialect) -> str:
+    if column.default == "identity":
+        return f"{column.name} {dialect.identity}"
+    sql = f"{column.name} {dialect.types[column.type]}" + ("" if column.null else " not null")
+    if column.default is None:
+        return sql
+    return f"{sql} default {dialect.now if column.default == 'now' else _literal(column.default, dialect)}"
+
+
+def _literal(value: Any, dialect: Dialect) -> str:
+    if isinstance(value, bool):
+        return str(int(value)) if isinstance(dialect, Sqlite) else str(value).lower()
+    return str(value) if isinstance(value, int | float) else "'" + str(value).replace("'", "''") + "'"
+
+
+def _index(table: Table, index: Index) -> str:
+    unique = "unique " if index.unique else ""
+    where = f" where {index.where}" if index.where else ""
+    return f"create {unique}index {index.name} on {table.name} ({', '.join(index.columns)}){where}"

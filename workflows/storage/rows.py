@@ -1,0 +1,48 @@
+"""Database rows as the engine's dataclasses, for every SQL store."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from workflows.storage.base import DeadSignal, Record, RunRow, RunState, Schedule, Signal, Status
+from workflows.storage.dialect import Dialect, decode_row
+from workflows.storage.tables import RUNS, SCHEDULES
+
+_RUN_FIELDS = tuple(name for name in RunRow.__dataclass_fields__)
+
+
+def run_row(dialect: Dialect, row: Iterable[Any]) -> RunRow:
+    """A row of all RUNS columns, in table order."""
+    values = decode_row(dialect, RUNS, row)
+    values["state"] = RunState(values["state"])
+    return RunRow(**{name: values[name] for name in _RUN_FIELDS})
+
+
+def record(dialect: Dialect, row: Iterable[Any]) -> Record:
+    """A row of path, status, output, error, started_at, seq, finished_at."""
+    path, status, output, error, started_at, seq, finished_at = row
+    return Record(
+        path,
+        Status(status),
+        output,
+        dialect.decode("json", error),
+        dialect.decode("time", started_at),
+        seq,
+        dialect.decode("time", finished_at),
+    )
+
+
+def signal(dialect: Dialect, row: Iterable[Any]) -> Signal:
+    """A row of seq, name, dedup_key, payload, carried, created_at."""
+    seq, name, dedup_key, payload, carried, created_at = row
+    return Signal(seq, name, dedup_key, payload, carried, dialect.decode("time", created_at))
+
+
+def schedule(dialect: Dialect, row: Iterable[Any]) -> Schedule:
+    """A row of all SCHEDULES columns, in table order."""
+    return Schedule(**decode_row(dialect, SCHEDULES, row))
+
+
+def dead_signal(row: dict[str, Any]) -> DeadSignal:
+    """A row of DEAD_SIGNALS as a dict."""
+    letter = Signal(row["seq"], row["name"], row["dedup_key"], row["payload"], row["carried"], row["created_at"])
+    return DeadSignal(row["tenant"], row["workflow"], row["key"], row["run_id"], letter)
