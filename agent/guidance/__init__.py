@@ -1,0 +1,61 @@
+"""Guidance: what the model is told about its job, as Markdown files that a deployment may replace one by one.
+
+No instruction to a model is a Python string. Files are read at every call, so a change takes effect at the next model call.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+ORDER = ("identity", "campaigns", "money", "untrusted", "conversation", "tone")
+"""The order of the files in the text. Files that only an override directory has come last, by name."""
+
+_OWN = Path(__file__).parent
+
+
+class GuidanceError(Exception):
+    """A directory or file of guidance is not there, or holds no text; an operator must mend it."""
+
+
+class Guidance:
+    """The files of `directory`, each replaced as a whole by the file of the same name in the last of `overrides` that has one.
+
+    Raises GuidanceError, when built and when read, for a directory that does not exist.
+    """
+
+    def __init__(self, *, directory: Path = _OWN, overrides: Sequence[Path] | None = None) -> None:
+        self._directories = (directory, *(overrides or ()))
+        self.files()
+
+    def files(self) -> tuple[Path, ...]:
+        """The files in force, in order."""
+        found: dict[str, Path] = {}
+        for directory in self._directories:
+            if not directory.is_dir():
+                raise GuidanceError(
+                    f"guidance directory {directory} does not exist; create it or take it out of the settings"
+                )
+            found |= {path.stem: path for path in sorted(directory.glob("*.md"))}
+        missing = [name for name in ORDER if name not in found]
+        if missing:
+            raise GuidanceError(
+                f"guidance lacks {', '.join(f'{name}.md' for name in missing)} in {self._directories[0]}"
+            )
+        extra = sorted(set(found) - set(ORDER))
+        return tuple(found[name] for name in (*ORDER, *extra))
+
+    def text(self) -> str:
+        """All of it, as one Markdown text for `ModelRequest.system`. Raises GuidanceError for a file that can't be read."""
+        return "\n\n".join(_read(path) for path in self.files()) + "\n"
+
+
+def _read(path: Path) -> str:
+    try:
+        text = path.read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise GuidanceError(f"guidance file {path} can't be read: {error}") from error
+    if not text:
+        raise GuidanceError(f"guidance file {path} is empty; delete it to use the default")
+    return text
+
+
+__all__ = ["ORDER", "Guidance", "GuidanceError"]
