@@ -1,0 +1,48 @@
+"""api.test, auth.*, apps.*: the token and the installation themselves."""
+
+from bot.emulator.api.call import Call, Method
+from bot.emulator.errors import SlackError
+from bot.emulator.workspace import Json
+
+
+def api_test(call: Call) -> Json:
+    if call.text("error"):
+        raise SlackError(call.text("error"), args=call.args)
+    return {"args": call.args}
+
+
+def auth_test(call: Call) -> Json:
+    workspace, installation = call.workspace, call.installation
+    return {
+        "url": f"https://{workspace.domain}.slack.com/",
+        "team": workspace.name,
+        "user": workspace.users[workspace.bot_user_id].handle,
+        "team_id": workspace.id,
+        "user_id": installation.bot_user_id,
+        "bot_id": installation.bot_id,
+        "is_enterprise_install": False,
+    }
+
+
+def auth_revoke(call: Call) -> Json:
+    if not call.flag("test"):
+        call.slack.remove_app(call.workspace, error="token_revoked")
+    return {"revoked": not call.flag("test")}
+
+
+def uninstall(call: Call) -> Json:
+    config = call.slack.config
+    if call.text("client_id") != config.client_id:
+        raise SlackError("invalid_client_id")
+    if call.text("client_secret") != config.client_secret:
+        raise SlackError("bad_client_secret")
+    call.slack.remove_app(call.workspace, error="account_inactive")
+    return {}
+
+
+METHODS = {
+    "api.test": Method(api_test, open=True),
+    "auth.test": Method(auth_test),
+    "auth.revoke": Method(auth_revoke),
+    "apps.uninstall": Method(uninstall),
+}

@@ -1,0 +1,169 @@
+"""conversations.*: channels, their members and what was said in them."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from bot.emulator import posting
+from bot.emulator.api.call import Call, Method
+from bot.emulator.errors import SlackError
+from bot.emulator.messages import Message
+from bot.emulator.workspace import Channel, Json
+
+SCOPE_OF = {"channel": "channels", "group": "groups", "im": "im"}
+TYPE_OF = {"channel": "public_channel", "group": "private_channel", "im": "im"}
+T = TypeVar("T")
+READ = tuple(f"{kind}:read" for kind in (*SCOPE_OF.values(), "mpim"))
+HISTORY = tuple(f"{kind}:history" for kind in (*SCOPE_OF.values(), "mpim"))
+
+
+def channel_wire(call: Call, channel: Channel) -> Json:
+    """Slack's conversation object; a direct message has fields of its own."""
+    common = {"id": channel.id, "is_im": channel.kind == "im", "is_archived": channel.is_archived, "is_mpim": False}
+    if channel.kind == "im":
+        return {**common, "user": channel.other(call.installation.bot_user_id), "is_user_deleted": False}
+    return {
+        **common,
+        "name": channel.name,
+        "name_normalized": channel.name,
+        "is_channel": channel.kind == "channel",
+        "is_group": channel.kind == "group",
+        "is_private": channel.kind == "group",
+        "is_general": channel.name == "general",
+        "is_member": call.is_member(channel),
+        "is_shared": False,
+        "is_ext_shared": False,
+        "context_team_id": channel.team_id,
+        "topic": {"value": channel.topic, "creator": "", "last_set": 0},
+        "purpose": {"value": "", "creator": "", "last_set": 0},
+        "num_members": len(channel.members),
+    }
+
+
+def page(call: Call, key: str, rows: Sequence[T], *, most: int, show: Callable[[T], Any]) -> Json:
+    """One page of `rows` under `key`, and the cursor of the next. A cursor is an offset that Slack keeps opaque."""
+    offset_text = call.text("cursor") or "at:0"
+    if not offset_text.startswith("at:") or not offset_text[3:].isdigit():
+        raise SlackError("invalid_cursor")
+    start, limit = int(offset_text[3:]), call.number("limit", 100, most=most)
+    rest = start + limit < len(rows)
+    return {
+        key: [show(row) for row in rows[start : start + limit]],
+        "has_more": rest,
+        "response_metadata": {"next_cursor": f"at:{start + limit}" if rest else ""},
+    }
+
+
+def list_channels(call: Call) -> Json:
+    wanted = set((call.text("types") or "public_channel").replace(" ", "").split(","))
+    if wanted - {"public_channel", "private_channel", "mpim", "im"}:
+        raise SlackError("invalid_types")
+    shown = [
+        channel
+        for channel in call.workspace.channels.values()
+        if TYPE_OF[channel.kind] in wanted and (channel.kind == "channel" or call.is_member(channel))
+    ]
+    return page(call, "channels", shown, most=1000, show=lambda channel: channel_wire(call, channel))
+
+
+def users_conversations(call: Call) -> Json:
+    """Only those the user, by default the app, is a member of."""
+    user_id = call.text("user") or call.installation.bot_user_id
+    wanted = set((call.text("types") or "public_channel").replace(" ", "").split(","))
+    shown = [
+        channel
+        for channel in call.workspace.channels.values()
+        if TYPE_OF[channel.kind] in wanted and user_id in channel.members
+    ]
+    return page(call, "channels", shown, most=999, show=lambda channel: channel_wire(call, channel))
+
+
+def info(call: Call) -> Json:
+    channel = call.channel()
+    call.need(f"{SCOPE_OF[channel.kind]}:read")
+    return {"channel": channel_wire(call, channel)}
+
+
+def members(call: Call) -> Json:
+    return page(call, "members", call.channel().members, most=1000, show=str)
+
+
+def history(call: Call) -> Json:
+    channel = _readable(call)
+    found = [m for m in call.slack.timeline.top_level(channel.id) if not m.ephemeral_for and _in_range(call, m)]
+    return page(call, "messages", found[::-1], most=999, show=lambda m: _wire(call, m))
+
+
+def replies(call: Call) -> Json:
+    channel = _readable(call)
+    named = call.slack.timeline.find(channel.id, call.required("ts"))
+    root = named.root_ts if named else call.text("ts")
+    thread = [m for m in call.slack.timeline.thread(channel.id, root) if not m.ephemeral_for]
+    if not thread:
+        raise SlackError("thread_not_found")
+    # The root is always there, whatever range of replies is asked for.
+    found = [m for m in thread if m.ts == root or _in_range(call, m)]
+    return page(call, "messages", found, most=1000, show=lambda m: _wire(call, m))
+
+
+def open_conversation(call: Call) -> Json:
+    if call.text("channel"):
+        return {"channel": {"id": call.channel().id}}
+    user_ids = [user_id for user_id in call.text("users").split(",") if user_id]
+    if not user_ids:
+        raise SlackError("users_list_not_supplied")
+    if len(user_ids) > 1:
+        raise SlackError("not_implemented_in_the_local_slack")
+    if user_ids[0] not in call.workspace.users:
+        raise SlackError("user_not_found")
+    known = f"D{user_ids[0][1:]}" in call.workspace.channels
+    channel = call.workspace.direct_message(user_ids[0])
+    body = channel_wire(call, channel) if call.flag("return_im") else {"id": channel.id}
+    return {"channel": body, "no_op": known, "already_open": known}
+
+
+def join(call: Call) -> Json:
+    channel = call.channel()
+    if channel.kind != "channel":
+        raise SlackError("method_not_supported_for_channel_type")
+    posting.join(call.slack, channel, call.installation.bot_user_id)
+    return {"channel": channel_wire(call, channel)}
+
+
+def _readable(call: Call) -> Channel:
+    channel = call.channel()
+    call.need(f"{SCOPE_OF[channel.kind]}:history")
+    if not call.is_member(channel):
+        raise SlackError("not_in_channel")
+    return channel
+
+
+def _in_range(call: Call, message: Message) -> bool:
+    """Between `oldest` and `latest`, the ends themselves only if `inclusive`. Timestamps compare as strings of equal length."""
+    oldest, latest = _full(call.text("oldest")), _full(call.text("latest"))
+    if message.ts in {oldest, latest}:
+        return call.flag("inclusive")
+    return (not oldest or message.ts > oldest) and (not latest or message.ts < latest)
+
+
+def _full(ts: str) -> str:
+    """A timestamp with ten digits before the point and six behind it, empty for none."""
+    if ts in {"", "0"}:
+        return ""
+    seconds, _, micros = ts.partition(".")
+    return f"{seconds:0>10}.{micros:0<6}"
+
+
+def _wire(call: Call, message: Message) -> Json:
+    return call.slack.wire(message, include_metadata=call.flag("include_all_metadata"))
+
+
+METHODS = {
+    "conversations.list": Method(list_channels, READ),
+    "conversations.info": Method(info, READ),
+    "conversations.history": Method(history, HISTORY),
+    "conversations.replies": Method(replies, HISTORY),
+    "conversations.members": Method(members, READ),
+    "conversations.open": Method(open_conversation, ("im:write",)),
+    "conversations.join": Method(join, ("channels:join",)),
+    "users.conversations": Method(users_conversations, READ),
+}

@@ -1,0 +1,45 @@
+"""reactions.*: emoji under messages."""
+
+import re
+
+from bot.emulator import posting
+from bot.emulator.api.call import Call, Method
+from bot.emulator.errors import SlackError
+from bot.emulator.messages import Message
+from bot.emulator.workspace import Json
+
+WRITE = ("reactions:write",)
+
+
+def add(call: Call) -> Json:
+    message, name = _target(call)
+    users = message.reactions.setdefault(name, [])
+    if call.installation.bot_user_id in users:
+        raise SlackError("already_reacted")
+    users.append(call.installation.bot_user_id)
+    posting.publish(call.slack, message)
+    return {}
+
+
+def remove(call: Call) -> Json:
+    message, name = _target(call)
+    users = message.reactions.get(name, [])
+    if call.installation.bot_user_id not in users:
+        raise SlackError("no_reaction")
+    users.remove(call.installation.bot_user_id)
+    if not users:
+        del message.reactions[name]
+    posting.publish(call.slack, message)
+    return {}
+
+
+def _target(call: Call) -> tuple[Message, str]:
+    name = call.text("name").strip(":")
+    if not re.fullmatch(r"[a-z0-9_+'-]+(::skin-tone-[2-6])?", name):
+        raise SlackError("invalid_name")
+    if not call.text("timestamp"):
+        raise SlackError("no_item_specified")
+    return call.message(call.channel(), "timestamp"), name
+
+
+METHODS = {"reactions.add": Method(add, WRITE), "reactions.remove": Method(remove, WRITE)}

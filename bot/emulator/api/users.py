@@ -1,0 +1,95 @@
+"""users.*, team.info, bots.info: who is who."""
+
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
+from bot.emulator.api.call import Call, Method
+from bot.emulator.api.conversations import page
+from bot.emulator.errors import SlackError
+from bot.emulator.workspace import Json, User
+
+READ = ("users:read",)
+
+
+def user_wire(call: Call, user: User) -> Json:
+    """Slack's user object, with the offset of the time zone as it is now."""
+    local = datetime.fromtimestamp(call.slack.clock.now(), ZoneInfo(user.timezone))
+    offset = local.utcoffset()
+    profile = {
+        "real_name": user.real_name,
+        "real_name_normalized": user.real_name,
+        "display_name": user.handle,
+        "display_name_normalized": user.handle,
+        "title": user.title,
+        "image_72": f"{call.slack.url}/_emulator/avatars/{user.id}.svg",
+    }
+    if "users:read.email" in call.installation.scopes and not user.is_bot:
+        profile["email"] = f"{user.handle}@{call.workspace.domain}.example"
+    return {
+        "id": user.id,
+        "team_id": user.team_id,
+        "name": user.handle,
+        "deleted": False,
+        "real_name": user.real_name,
+        "tz": user.timezone,
+        "tz_label": local.tzname(),
+        "tz_offset": int(offset.total_seconds()) if offset else 0,
+        "profile": profile,
+        "is_admin": user.is_admin,
+        "is_owner": user.is_admin,
+        "is_primary_owner": False,
+        "is_restricted": False,
+        "is_ultra_restricted": False,
+        "is_bot": user.is_bot,
+        "is_app_user": False,
+        "updated": 1_700_000_000,
+    }
+
+
+def info(call: Call) -> Json:
+    return {"user": user_wire(call, call.user())}
+
+
+def list_users(call: Call) -> Json:
+    users = list(call.workspace.users.values())
+    return page(call, "members", users, most=1000, show=lambda user: user_wire(call, user))
+
+
+def team_info(call: Call) -> Json:
+    if call.text("team", call.workspace.id) != call.workspace.id:
+        raise SlackError("team_not_found")
+    workspace = call.workspace
+    return {
+        "team": {
+            "id": workspace.id,
+            "name": workspace.name,
+            "domain": workspace.domain,
+            "email_domain": "",
+            "icon": {"image_default": True},
+        }
+    }
+
+
+def bots_info(call: Call) -> Json:
+    bot_id = call.text("bot") or call.installation.bot_id
+    if bot_id != call.workspace.bot_id:
+        raise SlackError("bot_not_found")
+    return {
+        "bot": {
+            "id": bot_id,
+            "deleted": False,
+            "name": call.slack.config.app_name,
+            "updated": 1_700_000_000,
+            "app_id": call.slack.config.app_id,
+            "user_id": call.workspace.bot_user_id,
+            "icons": {},
+        }
+    }
+
+
+METHODS = {
+    "users.info": Method(info, READ),
+    "users.list": Method(list_users, READ),
+    "team.info": Method(team_info, ("team:read",)),
+    "bots.info": Method(bots_info, READ),
+}

@@ -1,0 +1,56 @@
+"""What the local Slack knows about the app under development."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+BOT_SCOPES = (
+    "app_mentions:read", "assistant:write", "channels:history", "channels:read", "chat:write", "commands",
+    "files:read", "files:write", "groups:history", "groups:read", "im:history", "im:read", "im:write",
+    "mpim:history", "mpim:read", "reactions:write", "team:read", "users:read", "users:read.email",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class AppCommand:
+    """A slash command of the app, as its manifest declares it: the page lists it, an undeclared one is refused."""
+
+    command: str
+    description: str
+    usage_hint: str = ""
+
+
+DEFAULT_COMMANDS = (
+    AppCommand("/report", "Make a performance report of your campaigns", "[campaign] [period]"),
+    AppCommand("/summaries", "Schedule a summary in this channel", "every monday 9:00"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class EmulatorConfig:
+    """The app's side of the agreement with Slack.
+
+    `request_url` takes events, commands and interactivity. Several URLs are replicas: deliveries rotate over them and
+    a retry goes to the next one. Empty: deliveries wait until a URL is set. An empty `bot_token` leaves the first
+    workspace without the app, so that it has to be installed by OAuth. `port` 0 takes any free one.
+    `mention_order` says which event of the pair for one mention is sent first; Slack promises neither.
+    """
+
+    signing_secret: str
+    client_id: str = ""
+    client_secret: str = ""
+    bot_token: str = ""
+    request_url: str | tuple[str, ...] = ()
+    port: int = 0
+    app_id: str = "A0THREADLINE"
+    app_name: str = "Threadline"
+    app_description: str = "Manages ad campaigns, writes email copy and reports on performance."
+    scopes: tuple[str, ...] = BOT_SCOPES
+    commands: tuple[AppCommand, ...] = DEFAULT_COMMANDS
+    redirect_urls: tuple[str, ...] = ()
+    mention_order: Literal["app_mention", "message"] = "app_mention"
+    ack_timeout_s: float = 3.0
+
+
+def request_urls(value: str | tuple[str, ...] | list[str]) -> tuple[str, ...]:
+    """One URL or several, as a tuple without empty ones."""
+    return tuple(url for url in ((value,) if isinstance(value, str) else value) if url)

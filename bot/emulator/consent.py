@@ -1,0 +1,112 @@
+"""/oauth/v2/authorize: the page where an admin lets the app into a workspace."""
+
+import html
+from collections.abc import Mapping
+from pathlib import Path
+from string import Template
+from urllib.parse import urlencode, urlsplit
+
+from aiohttp import web
+
+from bot.emulator.ids import new_secret
+from bot.emulator.slack import Grant, Slack
+
+CODE_LIFE_S = 600.0
+PAGE = Template((Path(__file__).parent / "page" / "consent.html").read_text(encoding="utf-8"))
+MEANING = {
+    "app_mentions:read": "See messages that mention it",
+    "assistant:write": "Act as an agent in direct messages",
+    "channels:history": "Read messages in public channels it is in",
+    "channels:read": "See the list of public channels",
+    "chat:write": "Send messages",
+    "commands": "Add slash commands",
+    "files:read": "See files shared where it is",
+    "files:write": "Upload files",
+    "groups:history": "Read messages in private channels it is in",
+    "im:history": "Read direct messages with it",
+    "im:write": "Start direct messages",
+    "reactions:write": "Add reactions",
+    "users:read": "See the people in the workspace",
+    "users:read.email": "See e-mail addresses",
+}
+
+
+async def ask(slack: Slack, request: web.Request) -> web.StreamResponse:
+    """Show what the app wants, for a workspace and a person to be chosen."""
+    if problem := _problem(slack, request.query):
+        return _failure(problem)
+    scopes = _scopes(request.query)
+    wanted = request.query.get("team", "")
+    options = [
+        f'<option value="{workspace.id}:{person.id}"{" selected" if wanted == workspace.id else ""}>'
+        f"{html.escape(workspace.name)}, as {html.escape(person.real_name)}</option>"
+        for workspace in slack.workspaces.values()
+        for person in workspace.people
+        if person.is_admin
+    ]
+    hidden = [
+        f'<input type="hidden" name="{html.escape(name)}" value="{html.escape(value)}">'
+        for name, value in request.query.items()
+        if name != "team"
+    ]
+    page = PAGE.substitute(
+        app=html.escape(slack.config.app_name),
+        about=html.escape(slack.config.app_description),
+        hidden="".join(hidden),
+        options="".join(options),
+        scopes="".join(
+            f"<li>{html.escape(MEANING.get(scope, scope))}<code>{html.escape(scope)}</code></li>" for scope in scopes
+        ),
+    )
+    return web.Response(text=page, content_type="text/html")
+
+
+async def decide(slack: Slack, request: web.Request) -> web.StreamResponse:
+    """Allow or Cancel: back to the app with a code, or with access_denied."""
+    form = {key: value for key, value in (await request.post()).items() if isinstance(value, str)}
+    if problem := _problem(slack, form):
+        return _failure(problem)
+    redirect_uri = _redirect_uri(slack, form)
+    answer = {"state": form["state"]} if form.get("state") else {}
+    if form.get("decision") != "allow":
+        return _redirect(redirect_uri, {"error": "access_denied", **answer})
+    team_id, _, user_id = form.get("installer", "").partition(":")
+    workspace = slack.workspaces.get(team_id)
+    if workspace is None or user_id not in workspace.users:
+        return _failure("That workspace does not exist.")
+    code = new_secret("code.")
+    expires_s = slack.clock.now() + CODE_LIFE_S
+    slack.grants[code] = Grant(team_id, user_id, redirect_uri, tuple(_scopes(form)), expires_s)
+    return _redirect(redirect_uri, {"code": code, **answer})
+
+
+def _problem(slack: Slack, fields: Mapping[str, str]) -> str:
+    """Why this request can not be answered, as Slack's error page would say it, or an empty string."""
+    if not slack.config.client_id or fields.get("client_id") != slack.config.client_id:
+        return "invalid_client_id: this Slack knows no app with that client id."
+    if not _scopes(fields):
+        return "no_scopes: the app asks for no permission."
+    redirect_uri = _redirect_uri(slack, fields)
+    if urlsplit(redirect_uri).scheme not in {"http", "https"}:
+        return "bad_redirect_uri: there is no redirect_uri to go back to."
+    known = slack.config.redirect_urls
+    if known and not redirect_uri.startswith(known):
+        return "bad_redirect_uri: that redirect_uri is not one of the app's."
+    return ""
+
+
+def _redirect_uri(slack: Slack, fields: Mapping[str, str]) -> str:
+    return fields.get("redirect_uri") or next(iter(slack.config.redirect_urls), "")
+
+
+def _scopes(fields: Mapping[str, str]) -> list[str]:
+    return [scope for scope in fields.get("scope", "").replace(" ", ",").split(",") if scope]
+
+
+def _redirect(redirect_uri: str, fields: Mapping[str, str]) -> web.StreamResponse:
+    joint = "&" if urlsplit(redirect_uri).query else "?"
+    return web.Response(status=302, headers={"Location": f"{redirect_uri}{joint}{urlencode(fields)}"})
+
+
+def _failure(problem: str) -> web.StreamResponse:
+    return web.Response(status=400, text=f"<!DOCTYPE html><p>{html.escape(problem)}</p>", content_type="text/html")

@@ -1,0 +1,124 @@
+"""The bodies of the control API."""
+
+from typing import Any, Literal, TypeVar
+
+from aiohttp import web
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from bot.emulator.errors import BadRequestError
+from bot.emulator.faults import FaultKind
+
+Model = TypeVar("Model", bound=BaseModel)
+
+
+class Body(BaseModel):
+    """An unknown field is refused: a misspelt option must not be silently without effect."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class NewFile(Body):
+    name: str
+    content_base64: str
+
+
+class NewMessage(Body):
+    channel: str
+    user: str
+    text: str = ""
+    thread_ts: str | None = None
+    files: list[NewFile] = []
+
+
+class MessageChange(Body):
+    channel: str
+    ts: str
+    user: str
+    text: str = ""
+
+
+class Reaction(Body):
+    channel: str
+    ts: str
+    user: str
+    name: str = Field(pattern=r"^[a-z0-9_+'-]+$")
+
+
+class Click(Body):
+    channel: str
+    message_ts: str
+    action_id: str
+    user: str
+    value: str | None = None
+
+
+class Command(Body):
+    channel: str
+    user: str
+    command: str = Field(pattern="^/")
+    text: str = ""
+
+
+class Stop(Body):
+    channel: str
+    thread_ts: str
+    user: str
+
+
+class Member(Body):
+    channel: str
+    user: str
+
+
+class Home(Body):
+    user: str
+    tab: Literal["home", "messages"] = "messages"
+
+
+class Submission(Body):
+    user: str
+    view_id: str
+    values: dict[str, dict[str, str]] = {}
+
+
+class RawEvent(Body):
+    """`event` is one inner event or several. `order` reversed sends the last first; `copies` sends each so often."""
+
+    event: dict[str, Any] | list[dict[str, Any]]
+    event_id: str | None = None
+    copies: int = Field(default=1, ge=1, le=100)
+    order: Literal["given", "reversed"] = "given"
+    team: str = ""
+
+
+class Advance(Body):
+    advance_s: float = Field(ge=0)
+
+
+class FaultOrder(Body):
+    method: str = Field(min_length=1)
+    kind: FaultKind
+    times: int = Field(default=1, ge=1)
+    error: str = "internal_error"
+    retry_after: int = Field(default=1, ge=0)
+    delay_s: float = Field(default=1.0, ge=0)
+
+
+class FaultTake(Body):
+    method: str
+
+
+class Configuration(Body):
+    request_url: str | list[str]
+
+
+async def body(request: web.Request, model: type[Model]) -> Model:
+    """The request's JSON as `model`. Raises BadRequestError with a sentence that names the field."""
+    try:
+        return model.model_validate_json(await request.text() or "{}")
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise BadRequestError(f"{where}: {first['msg']}." if where else f"The body is wrong: {first['msg']}.") from None
+    except UnicodeDecodeError:
+        raise BadRequestError("The body is not UTF-8 text.") from None

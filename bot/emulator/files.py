@@ -1,0 +1,66 @@
+"""Uploaded files, kept in memory."""
+
+import mimetypes
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+from urllib.parse import quote
+
+from bot.emulator.ids import new_id
+from bot.emulator.workspace import Json
+
+
+@dataclass(slots=True)
+class File:
+    """One file. `content` is None until its bytes have been uploaded; `channels` are those it was shared to."""
+
+    id: str
+    team_id: str
+    user_id: str
+    name: str
+    title: str
+    created_s: int
+    content: bytes | None = None
+    channels: list[str] = field(default_factory=list)
+
+    @property
+    def mimetype(self) -> str:
+        return mimetypes.guess_type(self.name)[0] or "application/octet-stream"
+
+    def wire(self, base_url: str) -> Json:
+        """Slack's file object; its `url_private` wants the bearer token of an app in the same workspace."""
+        suffix = PurePosixPath(self.name).suffix.removeprefix(".").lower()
+        private = f"{base_url}/files-pri/{self.team_id}-{self.id}"
+        return {
+            "id": self.id,
+            "created": self.created_s,
+            "timestamp": self.created_s,
+            "name": self.name,
+            "title": self.title,
+            "mimetype": self.mimetype,
+            "filetype": suffix or "binary",
+            "pretty_type": suffix.upper() or "Binary",
+            "user": self.user_id,
+            "mode": "hosted",
+            "is_external": False,
+            "size": len(self.content or b""),
+            "url_private": f"{private}/{quote(self.name)}",
+            "url_private_download": f"{private}/download/{quote(self.name)}",
+            "permalink": f"{base_url}/_emulator/files/{self.id}",
+            "channels": self.channels,
+            "file_access": "visible",
+        }
+
+
+class Files:
+    """Files by id, those still waiting for their bytes too."""
+
+    def __init__(self) -> None:
+        self._files: dict[str, File] = {}
+
+    def create(self, team_id: str, user_id: str, name: str, *, now_s: float, content: bytes | None = None) -> File:
+        file = File(new_id("F"), team_id, user_id, name, name, int(now_s), content)
+        self._files[file.id] = file
+        return file
+
+    def find(self, file_id: str) -> File | None:
+        return self._files.get(file_id)

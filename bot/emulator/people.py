@@ -1,0 +1,181 @@
+"""What a person does in the workspace: write, edit, react, click, type a command, press Stop."""
+
+import json
+from typing import Any
+
+from bot.emulator import events, posting
+from bot.emulator.delivery import Reply
+from bot.emulator.errors import BadRequestError, NotFoundError
+from bot.emulator.files import File
+from bot.emulator.ids import new_id
+from bot.emulator.messages import Message
+from bot.emulator.seen import SLACKBOT
+from bot.emulator.slack import Slack
+from bot.emulator.typed import Typed
+from bot.emulator.workspace import Channel, Json, User
+
+
+def say(
+    slack: Slack,
+    channel: Channel,
+    user: User,
+    text: str,
+    *,
+    root: Message | None = None,
+    files: list[File] | None = None,
+) -> Message:
+    """Post what `user` typed, in the thread of `root` if given."""
+    workspace = slack.workspaces[channel.team_id]
+    if channel.kind == "im" and workspace.installation is None:
+        raise BadRequestError(f"{slack.config.app_name} is not installed in {workspace.name}.")
+    typed = Typed(text, workspace)
+    message = Message(slack.clock.timestamp(), channel.id, channel.team_id, user.id, typed.text, blocks=typed.blocks)
+    message.client_msg_id = new_id("client-", 12)
+    message.thread_ts = root.root_ts if root else None
+    for file in files or []:
+        file.channels.append(channel.id)
+        message.files.append(file.wire(slack.url))
+        message.subtype = "file_share"
+    posting.post(slack, message)
+    if f"<@{workspace.bot_user_id}>" in message.text and workspace.bot_user_id not in channel.members:
+        note = f"{slack.config.app_name} is not in this channel. Type `/invite @{slack.config.app_name}` to add it."
+        tell(slack, channel, user, note, thread_ts=message.thread_ts)
+    return message
+
+
+def tell(slack: Slack, channel: Channel, user: User, text: str, *, thread_ts: str | None = None) -> Message:
+    """A word from Slackbot that only `user` sees."""
+    message = Message(slack.clock.timestamp(), channel.id, channel.team_id, SLACKBOT, text, thread_ts=thread_ts)
+    message.ephemeral_for = user.id
+    posting.post(slack, message)
+    return message
+
+
+def rewrite(slack: Slack, message: Message, user: User, text: str) -> None:
+    _own(message, user)
+    typed = Typed(text, slack.workspaces[message.team_id])
+
+    def change(target: Message) -> None:
+        target.text, target.blocks = typed.text, typed.blocks
+
+    posting.edit(slack, message, change)
+
+
+def withdraw(slack: Slack, message: Message, user: User) -> None:
+    if message.ephemeral_for != user.id:
+        _own(message, user)
+    posting.delete(slack, message)
+
+
+def react(slack: Slack, message: Message, user: User, name: str) -> None:
+    """Add the reaction, or take it back when it is there."""
+    users = message.reactions.setdefault(name, [])
+    if user.id in users:
+        users.remove(user.id)
+    else:
+        users.append(user.id)
+    if not users:
+        del message.reactions[name]
+    posting.publish(slack, message)
+
+
+def stop_agent(slack: Slack, channel: Channel, user: User, thread_ts: str) -> list[str]:
+    """The Stop button: Slack ends the open streams of the thread, then tells the app. Returns their timestamps."""
+    now_s, stopped = slack.clock.now(), []
+    for message in slack.timeline.thread(channel.id, thread_ts):
+        if message.stream and message.stream.state_at(now_s) == "streaming":
+            message.stream.state = "stopped_by_user"
+            stopped.append(message.ts)
+            posting.publish(slack, message)
+    if slack.hears(channel):
+        ts = slack.clock.timestamp()
+        slack.emit(channel.team_id, events.agent_session_stopped(user.id, channel, thread_ts, stopped, ts=ts))
+    return stopped
+
+
+def open_home(slack: Slack, user: User, tab: str) -> None:
+    workspace = slack.workspaces[user.team_id]
+    if workspace.installation:
+        channel = workspace.direct_message(user.id)
+        slack.emit(workspace.id, events.app_home_opened(user.id, channel, tab, ts=slack.clock.timestamp()))
+
+
+async def click(slack: Slack, message: Message, user: User, action_id: str, value: str | None = None) -> Reply:
+    """Press the button `action_id` of `message`, or choose `value` in the menu of that name."""
+    block_id, element = _element(message, action_id)
+    channel = slack.channel(message)
+    interactions, ids = slack.interactions, (channel.team_id, channel.id, user.id)
+    response_id = interactions.new_response_url(*ids, original_ts=message.ts, thread_ts=message.thread_ts)
+    payload = {
+        **interaction(slack, user, "block_actions"),
+        "container": {
+            "type": "message",
+            "message_ts": message.ts,
+            "channel_id": channel.id,
+            "is_ephemeral": bool(message.ephemeral_for),
+            **({"thread_ts": message.thread_ts} if message.thread_ts else {}),
+        },
+        "channel": {"id": channel.id, "name": channel.name or "directmessage"},
+        "message": slack.wire(message, include_metadata=True),
+        "state": {"values": {}},
+        "actions": [{**_action(element, value), "block_id": block_id, "action_ts": slack.clock.timestamp()}],
+        "response_url": f"{slack.url}/response/{response_id}",
+    }
+    return await slack.deliveries.ask({"payload": json.dumps(payload)})
+
+
+async def submit_view(slack: Slack, user: User, view_id: str, values: dict[str, dict[str, str]]) -> Reply:
+    """Press Submit in a modal. `values` are the texts by block id and action id. The view closes when the app agrees."""
+    view = slack.interactions.views.get(view_id)
+    installation = slack.workspaces[user.team_id].installation
+    if view is None or installation is None:
+        raise NotFoundError(f"There is no open view {view_id!r}.")
+    state = {
+        block_id: {action_id: {"type": "plain_text_input", "value": text} for action_id, text in fields.items()}
+        for block_id, fields in values.items()
+    }
+    wire = view.wire(app_id=slack.config.app_id, bot_id=installation.bot_id)
+    body = {**interaction(slack, user, "view_submission"), "view": {**wire, "state": {"values": state}}}
+    reply = await slack.deliveries.ask({"payload": json.dumps({**body, "response_urls": []})})
+    if not reply.problem and '"errors"' not in reply.body:
+        slack.interactions.views.pop(view_id, None)
+        slack.updates.publish("view", user=user.id, view_id="")
+    return reply
+
+
+def interaction(slack: Slack, user: User, kind: str) -> Json:
+    """The fields every interaction payload begins with."""
+    workspace = slack.workspaces[user.team_id]
+    return {
+        "type": kind,
+        "user": {"id": user.id, "username": user.handle, "name": user.handle, "team_id": user.team_id},
+        "api_app_id": slack.config.app_id,
+        "token": "deprecated-verification-token",
+        "trigger_id": slack.interactions.new_trigger(user.team_id, user.id),
+        "team": {"id": workspace.id, "domain": workspace.domain},
+        "enterprise": None,
+        "is_enterprise_install": False,
+    }
+
+
+def _own(message: Message, user: User) -> None:
+    if message.user_id != user.id:
+        raise BadRequestError(f"{user.real_name} can not change a message of somebody else.")
+
+
+def _element(message: Message, action_id: str) -> tuple[str, Json]:
+    """The interactive element with that id, wherever in the blocks it stands, and its block's id."""
+    for block in message.blocks:
+        for element in [*block.get("elements", []), block.get("accessory") or {}]:
+            if element.get("action_id") == action_id:
+                return str(block.get("block_id", "")), element
+    raise NotFoundError(f"There is no button {action_id!r} in message {message.ts!r}.")
+
+
+def _action(element: Json, value: str | None) -> Json:
+    """What Slack reports of an element: a button's own value, or the chosen option of a menu."""
+    told: dict[str, Any] = {key: element[key] for key in ("type", "action_id", "text", "value") if key in element}
+    if element["type"] == "button":
+        return {**told, "value": value if value is not None else element.get("value", "")}
+    options = [option for option in element.get("options", []) if option.get("value") == value]
+    return {**told, "selected_option": options[0]} if options else {**told, "value": value}

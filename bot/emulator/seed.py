@@ -1,0 +1,63 @@
+"""The two workspaces every local Slack starts with."""
+
+from bot.emulator.config import EmulatorConfig
+from bot.emulator.workspace import Channel, Installation, User, Workspace
+
+
+def northwind(config: EmulatorConfig) -> Workspace:
+    """Northwind Outdoors: three people on three continents, so that "last week" is not the same week for all of them."""
+    team = "T0NORTHWIND"
+    workspace = Workspace(team, "Northwind Outdoors", "northwind-outdoors", "U0THREADLINE", "B0THREADLINE")
+    ada = User("U0ADA", team, "ada", "Ada Keller", "Europe/Berlin", is_admin=True, title="Head of Growth")
+    ben = User("U0BEN", team, "ben", "Ben Carter", "America/New_York", title="Campaign Manager")
+    chloe = User("U0CHLOE", team, "chloe", "Chloe Tanaka", "Asia/Tokyo", title="Email Marketing")
+    people = [ada.id, ben.id, chloe.id]
+    _add_users(workspace, config, ada, ben, chloe)
+    _add_channels(
+        workspace,
+        Channel("C0CAMPAIGNS", team, "campaigns", "channel", [*people], "Budgets, launches and results"),
+        Channel("C0GENERAL", team, "general", "channel", [*people], "Announcements for everyone"),
+        Channel("C0RANDOM", team, "random", "channel", [*people], "Trails, tents and other things"),
+        Channel("G0PLANNING", team, "planning", "group", [ada.id, ben.id], "Next quarter, before it is public"),
+    )
+    if config.bot_token:
+        install(workspace, config.bot_token, scopes=config.scopes, installer_id=ada.id)
+    return workspace
+
+
+def harbor(config: EmulatorConfig) -> Workspace:
+    """Harbor Coffee: a second customer without the app, to install it by OAuth."""
+    team = "T0HARBOR"
+    workspace = Workspace(team, "Harbor Coffee", "harbor-coffee", "U0THREADHARBOR", "B0THREADHARBOR")
+    dana = User("U0DANA", team, "dana", "Dana Ruiz", "America/Los_Angeles", is_admin=True, title="Owner")
+    eli = User("U0ELI", team, "eli", "Eli Moore", "Australia/Sydney", title="Marketing")
+    _add_users(workspace, config, dana, eli)
+    _add_channels(
+        workspace,
+        Channel("C0HARBORGENERAL", team, "general", "channel", [dana.id, eli.id], "Everything Harbor"),
+        Channel("C0HARBORADS", team, "ads", "channel", [dana.id, eli.id], "Paid search and social"),
+    )
+    return workspace
+
+
+def install(workspace: Workspace, token: str, *, scopes: tuple[str, ...], installer_id: str) -> Installation:
+    """Put the app into `workspace`: it joins the first two channels and opens a direct message with everybody."""
+    workspace.installation = Installation(
+        workspace.id, token, workspace.bot_user_id, workspace.bot_id, scopes, installer_id
+    )
+    public = [channel for channel in workspace.channels.values() if channel.kind == "channel"]
+    for channel in public[:2]:
+        if workspace.bot_user_id not in channel.members:
+            channel.members.append(workspace.bot_user_id)
+    for person in workspace.people:
+        workspace.direct_message(person.id)
+    return workspace.installation
+
+
+def _add_users(workspace: Workspace, config: EmulatorConfig, *people: User) -> None:
+    bot = User(workspace.bot_user_id, workspace.id, config.app_name.lower(), config.app_name, "Etc/UTC", is_bot=True)
+    workspace.users = {user.id: user for user in (*people, bot)}
+
+
+def _add_channels(workspace: Workspace, *channels: Channel) -> None:
+    workspace.channels = {channel.id: channel for channel in channels}

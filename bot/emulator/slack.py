@@ -1,0 +1,115 @@
+"""The local Slack itself: everything it holds, and how its parts find each other."""
+
+from collections import deque
+from dataclasses import dataclass, field
+
+from bot.emulator import events, seed
+from bot.emulator.clock import Clock
+from bot.emulator.config import EmulatorConfig
+from bot.emulator.delivery import Deliveries, Delivery
+from bot.emulator.faults import Faults
+from bot.emulator.files import Files
+from bot.emulator.interactions import Interactions
+from bot.emulator.messages import Message, Timeline
+from bot.emulator.sessions import Sessions
+from bot.emulator.updates import Updates
+from bot.emulator.workspace import Channel, Installation, Json, User, Workspace
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """An OAuth code: what was allowed, until `expires_s`."""
+
+    team_id: str
+    user_id: str
+    redirect_uri: str
+    scopes: tuple[str, ...]
+    expires_s: float
+
+
+@dataclass(slots=True)
+class Slack:
+    """All state of one emulator, in memory. `url` is its own address, known once it listens."""
+
+    config: EmulatorConfig
+    clock: Clock
+    updates: Updates
+    deliveries: Deliveries
+    sessions: Sessions
+    interactions: Interactions
+    workspaces: dict[str, Workspace]
+    timeline: Timeline = field(default_factory=Timeline)
+    faults: Faults = field(default_factory=Faults)
+    files: Files = field(default_factory=Files)
+    calls: deque[Json] = field(default_factory=lambda: deque(maxlen=5000))
+    grants: dict[str, Grant] = field(default_factory=dict)
+    revoked: dict[str, Installation] = field(default_factory=dict)
+    url: str = ""
+
+    @classmethod
+    def create(cls, config: EmulatorConfig, clock: Clock) -> "Slack":
+        updates = Updates()
+        workspaces = {workspace.id: workspace for workspace in (seed.northwind(config), seed.harbor(config))}
+        return cls(
+            config,
+            clock,
+            updates,
+            Deliveries(config, clock, updates),
+            Sessions(clock, updates),
+            Interactions(clock),
+            workspaces,
+        )
+
+    @property
+    def home(self) -> Workspace:
+        """The workspace meant when none is named."""
+        return next(iter(self.workspaces.values()))
+
+    def installation_of(self, token: str) -> Installation | None:
+        """The installation `token` belongs to, also when it was revoked."""
+        live = (workspace.installation for workspace in self.workspaces.values())
+        return next((one for one in live if one and one.token == token), None) or self.revoked.get(token)
+
+    def workspace_of(self, channel_id: str) -> Workspace | None:
+        return next((one for one in self.workspaces.values() if channel_id in one.channels), None)
+
+    def channel(self, message: Message) -> Channel:
+        return self.workspaces[message.team_id].channels[message.channel_id]
+
+    def user(self, user_id: str) -> User | None:
+        return next((one.users[user_id] for one in self.workspaces.values() if user_id in one.users), None)
+
+    def hears(self, channel: Channel) -> bool:
+        """Whether the app is told what happens in `channel`: it is installed, and a member."""
+        workspace = self.workspaces[channel.team_id]
+        return workspace.installation is not None and workspace.bot_user_id in channel.members
+
+    def emit(self, team_id: str, *bodies: Json) -> list[Delivery]:
+        """Deliver events of one workspace to the app, the first attempts in this order."""
+        workspace, now_s = self.workspaces[team_id], self.clock.now()
+        app_id = self.config.app_id
+        return self.deliveries.send(*(events.envelope(body, workspace, app_id=app_id, now_s=now_s) for body in bodies))
+
+    def wire(self, message: Message, *, include_metadata: bool = False) -> Json:
+        """A message as the Web API and events show it, with its place in the thread."""
+        body = {**message.wire(include_metadata=include_metadata), **self.timeline.thread_counts(message)}
+        if message.thread_ts and message.thread_ts != message.ts:
+            root = self.timeline.find(message.channel_id, message.thread_ts)
+            if root:
+                body["parent_user_id"] = root.user_id
+        return body
+
+    def remove_app(self, workspace: Workspace, *, error: str) -> None:
+        """End the installation in `workspace`: its token answers `error` from now on, and the app is told."""
+        installation = workspace.installation
+        if installation is None:
+            return
+        ts = self.clock.timestamp()
+        self.emit(workspace.id, events.app_uninstalled(ts=ts), events.tokens_revoked(installation, ts=ts))
+        installation.revoked = error
+        self.revoked[installation.token] = installation
+        workspace.installation = None
+        for channel in workspace.channels.values():
+            if channel.kind != "im" and workspace.bot_user_id in channel.members:
+                channel.members.remove(workspace.bot_user_id)
+        self.updates.publish("workspace", team=workspace.id)

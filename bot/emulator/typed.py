@@ -1,0 +1,128 @@
+"""What a person types, turned into what Slack sends: escaped text with links and mentions, and its rich text."""
+
+import re
+from collections.abc import Callable, Iterator
+
+from bot.emulator.ids import new_id
+from bot.emulator.workspace import Json, Workspace
+
+_TOKENS = re.compile(
+    r"(?P<fence>```.*?```)|(?P<code>`[^`\n]+`)"
+    r"|<@(?P<user_id>[UW][A-Z0-9]+)(?:\|[^>]*)?>"
+    r"|(?P<url>https?://[^\s<>|]*[^\s<>|.,;:!?)\]'\"])"
+    r"|(?P<email>\b[\w.+-]+@[\w-]+\.[\w.-]*\w)"
+    r"|(?<![\w@])@(?P<broadcast>here|channel|everyone)\b",
+    re.DOTALL,
+)
+
+
+def escape(text: str) -> str:
+    """The three characters Slack escapes, and no others."""
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def unescape(text: str) -> str:
+    return text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
+
+
+class Typed:
+    """One typed message. Code is left alone: Slack links nothing inside it."""
+
+    def __init__(self, text: str, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self._names = _pattern_of_names(workspace)
+        self.elements = [element for element in self._parse(text) if element.get("text", True)]
+
+    @property
+    def text(self) -> str:
+        """The message as events carry it, for example ``<@U0THREADLINE> is A &amp; B done``."""
+        return "".join(_TEXT_OF[element["type"]](element) for element in self.elements)
+
+    @property
+    def blocks(self) -> list[Json]:
+        """The `rich_text` block Slack's own clients put beside the text."""
+        parts: list[Json] = []
+        for element in self.elements:
+            if element["type"] == "fence":
+                parts.append(
+                    {"type": "rich_text_preformatted", "elements": [{"type": "text", "text": element["text"]}]}
+                )
+            elif parts and parts[-1]["type"] == "rich_text_section":
+                parts[-1]["elements"].append(element)
+            else:
+                parts.append({"type": "rich_text_section", "elements": [element]})
+        return [{"type": "rich_text", "block_id": new_id("b", 4), "elements": parts}] if parts else []
+
+    def _parse(self, text: str) -> Iterator[Json]:
+        end = 0
+        for match in _TOKENS.finditer(text):
+            yield from self._linked(text[end : match.start()])
+            yield self._element(match)
+            end = match.end()
+        yield from self._linked(text[end:])
+
+    def _element(self, match: re.Match[str]) -> Json:
+        kind, value = next((key, value) for key, value in match.groupdict().items() if value)
+        if kind == "fence":
+            return {"type": "fence", "text": value.strip("`").strip("\n")}
+        if kind == "code":
+            return {"type": "text", "text": value[1:-1], "style": {"code": True}}
+        if kind == "user_id":
+            return {"type": "user", "user_id": value} if value in self._workspace.users else _plain(match[0])
+        if kind == "url":
+            return {"type": "link", "url": value}
+        if kind == "email":
+            return {"type": "link", "url": f"mailto:{value}", "text": value}
+        return {"type": "broadcast", "range": value}
+
+    def _linked(self, text: str) -> Iterator[Json]:
+        """Plain text with @names and #channels of this workspace linked."""
+        end = 0
+        for match in self._names.finditer(text):
+            yield _plain(text[end : match.start()])
+            user, channel = (
+                self._workspace.user_named(match["user"] or ""),
+                self._workspace.channel_named(match["channel"] or ""),
+            )
+            if user:
+                yield {"type": "user", "user_id": user.id}
+            elif channel:
+                yield {"type": "channel", "channel_id": channel.id, "name": channel.name}
+            end = match.end()
+        yield _plain(text[end:])
+
+
+def _pattern_of_names(workspace: Workspace) -> re.Pattern[str]:
+    """Longest first: "@Ada Keller" must not be read as "@Ada" and a word."""
+    users = {name for user in workspace.users.values() for name in (user.handle, user.real_name)}
+    channels = {channel.name for channel in workspace.channels.values() if channel.name}
+    alternatives = [
+        "|".join(re.escape(name) for name in sorted(names, key=len, reverse=True)) for names in (users, channels)
+    ]
+    return re.compile(
+        rf"(?<![\w@])@(?P<user>{alternatives[0]})\b|(?<![\w#&])#(?P<channel>{alternatives[1]})\b", re.IGNORECASE
+    )
+
+
+def _plain(text: str) -> Json:
+    return {"type": "text", "text": text}
+
+
+def _text_of_text(element: Json) -> str:
+    escaped = escape(element["text"])
+    return f"`{escaped}`" if element.get("style", {}).get("code") else escaped
+
+
+def _text_of_link(element: Json) -> str:
+    url = escape(element["url"])
+    return f"<{url}|{escape(element['text'])}>" if "text" in element else f"<{url}>"
+
+
+_TEXT_OF: dict[str, Callable[[Json], str]] = {
+    "text": _text_of_text,
+    "fence": lambda element: f"```{escape(element['text'])}```",
+    "user": lambda element: f"<@{element['user_id']}>",
+    "channel": lambda element: f"<#{element['channel_id']}|{element['name']}>",
+    "link": _text_of_link,
+    "broadcast": lambda element: f"<!{element['range']}>",
+}

@@ -1,0 +1,91 @@
+"""A workspace: its people, channels and the app's installation in it."""
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+Json = dict[str, Any]
+ChannelKind = Literal["channel", "group", "im"]
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """A person or the app's bot user. `timezone` is an IANA name, `handle` what people type after @."""
+
+    id: str
+    team_id: str
+    handle: str
+    real_name: str
+    timezone: str
+    is_admin: bool = False
+    is_bot: bool = False
+    title: str = ""
+
+
+@dataclass(slots=True)
+class Channel:
+    """A public channel, a private one (`group`) or a direct message (`im`). `members` are user ids, in order of joining."""
+
+    id: str
+    team_id: str
+    name: str
+    kind: ChannelKind
+    members: list[str]
+    topic: str = ""
+    is_archived: bool = False
+
+    def other(self, user_id: str) -> str:
+        """The member of a direct message who is not `user_id`."""
+        return next((member for member in self.members if member != user_id), user_id)
+
+
+@dataclass(slots=True)
+class Installation:
+    """The app in one workspace. `revoked` is the error its token gets from now on, empty while it is good."""
+
+    team_id: str
+    token: str
+    bot_user_id: str
+    bot_id: str
+    scopes: tuple[str, ...]
+    installer_id: str
+    revoked: str = ""
+
+
+@dataclass(slots=True)
+class Workspace:
+    """`bot_user_id` and `bot_id` are fixed from the start: Slack, too, keeps them over a new installation."""
+
+    id: str
+    name: str
+    domain: str
+    bot_user_id: str
+    bot_id: str
+    users: dict[str, User] = field(default_factory=dict)
+    channels: dict[str, Channel] = field(default_factory=dict)
+    installation: Installation | None = None
+
+    @property
+    def people(self) -> list[User]:
+        return [user for user in self.users.values() if not user.is_bot]
+
+    def user_named(self, name: str) -> User | None:
+        """A user by id, handle or real name, with or without @, in any case."""
+        wanted = name.removeprefix("@").casefold()
+        return self.users.get(name) or next(
+            (user for user in self.users.values() if wanted in {user.handle.casefold(), user.real_name.casefold()}),
+            None,
+        )
+
+    def channel_named(self, name: str) -> Channel | None:
+        """A channel by id or name, with or without #."""
+        wanted = name.removeprefix("#").casefold()
+        return self.channels.get(name) or next(
+            (channel for channel in self.channels.values() if channel.kind != "im" and channel.name == wanted), None
+        )
+
+    def direct_message(self, user_id: str) -> Channel:
+        """The conversation of `user_id` with the app; opened when it is first used."""
+        channel_id = f"D{user_id[1:]}"
+        return self.channels.setdefault(
+            channel_id, Channel(channel_id, self.id, "", "im", members=[user_id, self.bot_user_id])
+        )
