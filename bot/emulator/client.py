@@ -2,7 +2,9 @@
 
 import asyncio
 import base64
+import io
 from collections.abc import Awaitable, Callable
+from json import dumps
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -164,7 +166,9 @@ class EmulatorClient:
     async def _call(self, method: str, path: str, *, json: Json | None = None, params: Json | None = None) -> Json:
         if self._session is None:
             self._session = aiohttp.ClientSession()
-        async with self._session.request(method, self._base + path, json=json, params=params) as response:
+        # A stream, not bytes: aiohttp warns about large bodies given as bytes, and a file may be one.
+        data = None if json is None else io.BytesIO(dumps(json).encode())
+        async with self._session.request(method, self._base + path, data=data, params=params) as response:
             body = await response.json()
         if response.status >= 400:
             raise ControlError(response.status, body["error"])

@@ -1,0 +1,121 @@
+"""Installation by OAuth, into one workspace and into another."""
+
+from collections.abc import AsyncIterator
+from urllib.parse import parse_qs, urlsplit
+
+import aiohttp
+import pytest
+from slack_sdk.errors import SlackApiError
+from slack_sdk.web.async_client import AsyncWebClient
+
+from bot.emulator import Emulator, EmulatorClient
+from tests.emulator.conftest import TOKEN, Sink, settled
+
+# slack_sdk 3.48 still builds aiohttp's deprecated BasicAuth for oauth.v2.access.
+pytestmark = pytest.mark.filterwarnings("ignore:BasicAuth is deprecated")
+
+REDIRECT = "http://127.0.0.1:8000/slack/oauth_redirect"
+ASKED = {"client_id": "1.2", "scope": "chat:write,commands", "state": "s1", "redirect_uri": REDIRECT}
+
+
+@pytest.fixture
+async def browser(emulator: Emulator) -> AsyncIterator[aiohttp.ClientSession]:
+    async with aiohttp.ClientSession(emulator.url) as session:
+        yield session
+
+
+async def decide(browser: aiohttp.ClientSession, decision: str, installer: str = "T0HARBOR:U0DANA") -> dict[str, str]:
+    form = {**ASKED, "decision": decision, "installer": installer}
+    async with browser.post("/oauth/v2/authorize", data=form, allow_redirects=False) as response:
+        assert response.status == 302
+        target = urlsplit(response.headers["Location"])
+    assert target.path == "/slack/oauth_redirect"
+    return {key: values[0] for key, values in parse_qs(target.query).items()}
+
+
+async def exchange(emulator: Emulator, code: str, **changes: str) -> AsyncWebClient:
+    nobody = AsyncWebClient(base_url=emulator.api_url)
+    fields = {"client_id": "1.2", "client_secret": "shh", "redirect_uri": REDIRECT, **changes}
+    answer = await nobody.oauth_v2_access(code=code, **fields)
+    return AsyncWebClient(str(answer["access_token"]), base_url=emulator.api_url)
+
+
+async def test_the_consent_page_lists_permissions_and_workspaces(browser: aiohttp.ClientSession) -> None:
+    async with browser.get("/oauth/v2/authorize", params={**ASKED, "state": '"><script>'}) as response:
+        page = await response.text()
+    assert "Send messages" in page
+    assert "Harbor Coffee, as Dana Ruiz" in page
+    assert "<script>" not in page
+
+
+async def test_allowing_gives_a_code_that_becomes_a_token_of_that_workspace(
+    emulator: Emulator, browser: aiohttp.ClientSession, people: EmulatorClient, sink: Sink
+) -> None:
+    answer = await decide(browser, "allow")
+    assert answer["state"] == "s1"
+    harbor = await exchange(emulator, answer["code"])
+    who = await harbor.auth_test()
+    assert (who["team_id"], who["user_id"]) == ("T0HARBOR", "U0THREADHARBOR")
+    assert harbor.token != TOKEN
+    await harbor.chat_postMessage(channel="C0HARBORADS", text="hello")
+    with pytest.raises(SlackApiError, match="channel_not_found"):
+        await harbor.chat_postMessage(channel="C0CAMPAIGNS", text="hello")
+    await people.post_message("#ads", "@dana", "@Threadline hi")
+    await settled(people)
+    assert sink.events("app_mention")[0]["authorizations"][0]["team_id"] == "T0HARBOR"
+
+
+async def test_a_code_is_good_once_and_for_ten_minutes(
+    emulator: Emulator, browser: aiohttp.ClientSession, people: EmulatorClient
+) -> None:
+    code = (await decide(browser, "allow"))["code"]
+    await exchange(emulator, code)
+    with pytest.raises(SlackApiError, match="invalid_code"):
+        await exchange(emulator, code)
+    late = (await decide(browser, "allow"))["code"]
+    await people.advance_clock(601)
+    with pytest.raises(SlackApiError, match="invalid_code"):
+        await exchange(emulator, late)
+
+
+@pytest.mark.parametrize(
+    "changes, error",
+    [
+        ({"client_secret": "wrong"}, "bad_client_secret"),
+        ({"client_id": "9.9"}, "invalid_client_id"),
+        ({"redirect_uri": "http://127.0.0.1:1/"}, "bad_redirect_uri"),
+    ],
+)
+async def test_an_exchange_by_somebody_else_is_refused(
+    emulator: Emulator, browser: aiohttp.ClientSession, changes: dict[str, str], error: str
+) -> None:
+    code = (await decide(browser, "allow"))["code"]
+    with pytest.raises(SlackApiError, match=error):
+        await exchange(emulator, code, **changes)
+
+
+async def test_cancelling_goes_back_with_access_denied(browser: aiohttp.ClientSession) -> None:
+    assert await decide(browser, "deny") == {"error": "access_denied", "state": "s1"}
+
+
+async def test_installing_again_gives_the_same_token(emulator: Emulator, browser: aiohttp.ClientSession) -> None:
+    answer = await decide(browser, "allow", installer="T0NORTHWIND:U0ADA")
+    assert (await exchange(emulator, answer["code"])).token == TOKEN
+
+
+async def test_an_unknown_client_gets_an_error_page(browser: aiohttp.ClientSession) -> None:
+    async with browser.get("/oauth/v2/authorize", params={**ASKED, "client_id": "<b>"}) as response:
+        assert response.status == 400
+        assert "invalid_client_id" in await response.text()
+
+
+async def test_revoking_the_token_ends_the_installation(
+    emulator: Emulator, web_api: AsyncWebClient, people: EmulatorClient, sink: Sink
+) -> None:
+    await web_api.auth_revoke()
+    with pytest.raises(SlackApiError, match="token_revoked"):
+        await web_api.auth_test()
+    await settled(people)
+    assert {body["event"]["type"] for body in sink.events()} == {"app_uninstalled", "tokens_revoked"}
+    with pytest.raises(Exception, match="not installed in Northwind"):
+        await people.post_message("dm:@ada", "@ada", "hello?")
