@@ -265,6 +265,10 @@ class Store(Protocol):
         """Give back every run the database says is this worker's and this process does not hold; counts as no attempt."""
         ...
 
+    async def cancelled(self, worker_id: str) -> list[str]:
+        """The runs this worker holds that were asked to stop."""
+        ...
+
     async def reap(self) -> tuple[list[str], list[RunRow]]:
         """Delete workers past their lease and free their runs. Returns (freed run ids, rows out of attempts, fence bumped, to end as dead)."""
         ...

@@ -172,6 +172,12 @@ class PostgresStore:
     async def release(self, worker_id: str, *, held: Sequence[str]) -> list[str]:
         return [row[0] for row in await self._fetch(sql.RELEASE, worker_id, list(held))]
 
+    async def cancelled(self, worker_id: str) -> list[str]:
+        rows = await self._fetch(
+            "select run_id from runs where owner = $1 and state = 'running' and cancel_requested", worker_id
+        )
+        return [row[0] for row in rows]
+
     async def reap(self) -> tuple[list[str], list[RunRow]]:
         await self._fetch(sql.REAP_WORKERS)
         rows = [run_row(POSTGRES, row) for row in await self._fetch(sql.REAP_RUNS)]

@@ -219,6 +219,10 @@ class SqliteStore:
         )
         return await self._transact(lambda: [row[0] for row in self._rows(sql, self._now(), worker_id, *held)])
 
+    async def cancelled(self, worker_id: str) -> list[str]:
+        sql = "select run_id from runs where owner = ? and state = 'running' and cancel_requested"
+        return [row[0] for row in await self._call(lambda: self._rows(sql, worker_id))]
+
     async def reap(self) -> tuple[list[str], list[RunRow]]:
         def run() -> tuple[list[str], list[RunRow]]:
             self._rows("delete from workers where lease_until < ?", self._now())
@@ -362,8 +366,9 @@ class SqliteStore:
 
     def _hand_over(self, run: RunRow, successor_id: str) -> EndOutcome:
         unread = [signal(SQLITE, row) for row in self._rows(_INBOX, run.run_id)]
+        unread = [each for each in unread if not each.name.startswith("$")]  # the engine's own die with the run
         fresh = [each for each in unread if not each.carried] if run.key is not None else []
-        dead = tuple(each for each in unread if each not in fresh and not each.name.startswith("$"))
+        dead = tuple(each for each in unread if each not in fresh)
         for each in dead:
             self._bury(run, each)
         if not fresh:

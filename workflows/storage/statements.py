@@ -94,7 +94,7 @@ with e as (update runs set state = $3, owner = null, error = $6::json, output = 
             where run_id = $1 and fence = $2 and state = 'running' and inbox_seq = $4 returning *),
 g as (select * from e),
 m as (select s.seq, row_number() over (order by s.seq) n from signals s join e using (run_id)
-       where s.consumed_by is null and s.carried = 0 and e.key is not null),
+       where s.consumed_by is null and s.carried = 0 and e.key is not null and s.name not like '$%'),
 x as (select s.* from signals s join e using (run_id) where s.consumed_by is null and (s.carried > 0 or e.key is null) and s.name not like '$%'),
 u as (insert into runs (run_id, tenant, workflow, version, key, queue, priority, inbox_seq)
       select $5, tenant, workflow, version, key, queue, priority, (select count(*) from m) from e where exists (select from m) returning run_id),
@@ -119,7 +119,7 @@ select (select count(*) from e) as ended, (select run_id from u) as successor, (
 ENDED = "select state = $2 and fence = $3 from runs where run_id = $1"
 
 SUSPEND = """
-update runs set state = 'suspended', owner = null, attempts = 0, available_at = coalesce($4, 'infinity')
+update runs set state = 'suspended', owner = null, attempts = 0, available_at = coalesce($4::timestamptz, 'infinity')
  where run_id = $1 and fence = $2 and state = 'running' and inbox_seq = $3 and not cancel_requested returning true
 """
 

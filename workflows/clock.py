@@ -1,0 +1,71 @@
+"""The clock role: fires schedules, expires approvals, tells of dead letters, publishes hints. Any number may run."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import structlog
+
+from workflows.pubsub.base import Event, PubSub, PubSubUnavailableError
+from workflows.schedules import fire_due
+from workflows.storage.base import Store, StoreUnavailableError
+
+Sweep = Callable[[], Awaitable[int]]
+"""Does a bounded piece of work; returns how much. It must be safe to run on several clocks at once."""
+
+
+class Clock:
+    """Runs the sweeps every `interval_s` seconds. Upper floors add theirs with `sweeps`."""
+
+    def __init__(
+        self, store: Store, pubsub: PubSub, *, interval_s: float = 1.0, sweeps: tuple[Sweep, ...] = ()
+    ) -> None:
+        self._store = store
+        self._pubsub = pubsub
+        self._interval_s = interval_s
+        self._sweeps: tuple[Sweep, ...] = (self._schedules, self._hints, *sweeps)
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Begin in the background."""
+        self._task = asyncio.create_task(self._forever())
+
+    async def stop(self) -> None:
+        """Finish the current round and stop."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    async def sweep(self) -> int:
+        """One round; returns how much was done. A sweep that fails does not keep the others from theirs."""
+        done = 0
+        for each in self._sweeps:
+            try:
+                done += await each()
+            except StoreUnavailableError as error:
+                structlog.get_logger().warning("storage_unavailable", error=str(error))
+            except Exception:
+                structlog.get_logger().exception("sweep_failed", sweep=getattr(each, "__name__", str(each)))
+        return done
+
+    async def _forever(self) -> None:
+        while True:
+            await self.sweep()
+            await asyncio.sleep(self._interval_s)
+
+    async def _schedules(self) -> int:
+        fired = await fire_due(self._store)
+        if fired:
+            await self._publish("wake", Event("wake"))
+        return len(fired)
+
+    async def _hints(self) -> int:
+        hints = await self._store.drain_hints()
+        for hint in hints:
+            await self._publish(hint.topic, Event(hint.type, hint.data))
+        return len(hints)
+
+    async def _publish(self, topic: str, event: Event) -> None:
+        try:
+            await self._pubsub.publish(topic, event)
+        except PubSubUnavailableError:
+            return

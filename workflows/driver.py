@@ -1,0 +1,167 @@
+"""Takes one claimed run as far as it goes now: done, failed, cancelled, suspended, or given back."""
+
+import random
+from enum import StrEnum
+from typing import Any
+from uuid import uuid5
+
+import structlog
+from pydantic import BaseModel
+from pydantic_core import to_jsonable_python
+
+from workflows.context import NAMESPACE
+from workflows.errors import Cancelled, Draining, StaleFence, Suspended, describe
+from workflows.execution import Execution, Suspension
+from workflows.graph import Workflow
+from workflows.interpreter import Interpreter
+from workflows.pubsub.base import Event
+from workflows.runner import StepRunner
+from workflows.storage.base import RunRow, RunState, StoreUnavailableError
+from workflows.storage.schema import Insert, Write
+from workflows.storage.tables import RUNS
+from workflows.tracing.base import Tracer
+from workflows.values import decode, encode
+
+
+class Left(StrEnum):
+    """How a worker left a run."""
+
+    ENDED = "ended"
+    SUSPENDED = "suspended"
+    RELEASED = "released"
+    LOST = "lost"
+
+
+class FailedRun(BaseModel):
+    """The input of a workflow named in `on_failure`."""
+
+    run_id: str
+    workflow: str
+    key: str | None
+    state: RunState
+    failure: dict[str, Any]
+
+
+class Driver:
+    """Drives executions. `workflows` are those this process knows, by (id, version)."""
+
+    def __init__(
+        self, workflows: dict[tuple[str, str], Workflow[Any, Any]], tracer: Tracer, rng: random.Random
+    ) -> None:
+        self._workflows = workflows
+        self._tracer = tracer
+        self._rng = rng
+
+    async def drive(self, execution: Execution) -> Left:
+        """Go on with the run until it ends or lets go. Raises StoreUnavailableError when storage is away outside a write."""
+        run = execution.run
+        workflow = self._workflows[run.workflow, run.version]
+        with self._tracer.root(
+            workflow.id, tenant=run.tenant, trace_id=run.trace_id or run.run_id, run_id=run.run_id
+        ) as span:
+            span.attributes.update(fence=run.fence, attempt=run.attempts, version=run.version, key=run.key)
+            try:
+                left = await self._until_left(execution, workflow)
+            except StaleFence as stale:
+                structlog.get_logger().info("run_lost", run_id=run.run_id, fence=run.fence, reason=str(stale))
+                left = Left.LOST
+            span.attributes["left"] = left.value
+            return left
+
+    async def _until_left(self, execution: Execution, workflow: Workflow[Any, Any]) -> Left:
+        while True:
+            left = await self._once(execution, workflow)
+            if left is not None:
+                return left
+            execution.rewind(await self._still_ours(execution))
+
+    async def _once(self, execution: Execution, workflow: Workflow[Any, Any]) -> Left | None:
+        """Walk the graph once. None: something came in between, look again."""
+        runner = StepRunner(execution, self._tracer, self._rng)
+        interpreter = Interpreter(execution, self._tracer, runner)
+        try:
+            if execution.cancel_requested:
+                raise Cancelled
+            value = decode(execution.run.input, workflow.input, where=f"the input of {workflow.id}")
+            output = await interpreter.walk(workflow, value)
+            return await self._done(execution, workflow, output)
+        except Suspended as suspension:
+            until = suspension.until if isinstance(suspension, Suspension) else None
+            return (
+                Left.SUSPENDED
+                if await execution.recorder.suspend(inbox_seen=execution.inbox_seen, until=until)
+                else None
+            )
+        except Draining:
+            await execution.recorder.flush()
+            return Left.RELEASED
+        except Cancelled:
+            return await self._end(execution, workflow, RunState.CANCELLED, None)
+        except StoreUnavailableError:
+            raise
+        except Exception as error:
+            return await self._failed(execution, workflow, runner, error)
+
+    async def _done(self, execution: Execution, workflow: Workflow[Any, Any], output: Any) -> Left | None:
+        data = encode(output, workflow.output, where=f"workflow {workflow.id}")
+        if await execution.unread():
+            outcome = await execution.recorder.end(RunState.DONE, inbox_seen=execution.inbox_seen, output=data)
+            ended = outcome.ended
+        else:
+            ended = await execution.recorder.finish(data, inbox_seen=execution.inbox_seen)
+        if not ended:
+            return None
+        await execution.publish(Event("completed", {"run_id": execution.run.run_id, "state": RunState.DONE.value}))
+        return Left.ENDED
+
+    async def _failed(
+        self, execution: Execution, workflow: Workflow[Any, Any], runner: StepRunner, error: Exception
+    ) -> Left | None:
+        failure = describe(error)
+        structlog.get_logger().warning("run_failed", run_id=execution.run.run_id, workflow=workflow.id, **failure)
+        await execution.recorder.flush()
+        if undone := await runner.compensate():
+            failure = {**failure, "not_undone": undone}
+        return await self._end(execution, workflow, RunState.FAILED, failure)
+
+    async def _end(
+        self, execution: Execution, workflow: Workflow[Any, Any], state: RunState, failure: dict[str, Any] | None
+    ) -> Left | None:
+        writes = self.aftermath(execution.run, workflow, state, failure)
+        seen = max(execution.inbox_seen, execution.recorder.inbox_seq)
+        outcome = await execution.recorder.end(state, inbox_seen=seen, error=failure, writes=writes)
+        if not outcome.ended:
+            return None
+        await execution.publish(Event("completed", {"run_id": execution.run.run_id, "state": state.value}))
+        return Left.ENDED
+
+    def aftermath(
+        self, run: RunRow, workflow: Workflow[Any, Any] | None, state: RunState, failure: dict[str, Any] | None
+    ) -> tuple[Write, ...]:
+        """The run of the `on_failure` workflow, to ride in the commit that ends `run`."""
+        name = workflow.on_failure if workflow else None
+        handler = next((each for (known, _), each in self._workflows.items() if known == name), None) if name else None
+        if handler is None:
+            return ()
+        failed = FailedRun(
+            run_id=run.run_id,
+            workflow=run.workflow,
+            key=run.key,
+            state=state,
+            failure=to_jsonable_python(failure or {}),
+        )
+        values = {
+            "run_id": str(uuid5(NAMESPACE, f"{run.run_id}/on-failure")),
+            "tenant": run.tenant,
+            "workflow": handler.id,
+            "version": handler.version,
+            "input": failed.model_dump_json().encode(),
+            "trace_id": run.trace_id,
+        }
+        return (Insert(RUNS, values),)
+
+    async def _still_ours(self, execution: Execution) -> RunRow:
+        row = await execution.store.run(execution.run.run_id)
+        if row is None or row.fence != execution.run.fence or row.state is not RunState.RUNNING:
+            raise StaleFence(f"run {execution.run.run_id} is no longer held under fence {execution.run.fence}")
+        return row

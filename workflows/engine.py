@@ -1,0 +1,276 @@
+"""The engine: starts, signals and works runs. `Engine()` with nothing configured works, in memory, and says what is unsafe."""
+
+import asyncio
+import random
+from collections.abc import Iterable, Sequence
+from typing import Any, Self, TypeVar
+
+import structlog
+
+from workflows.clock import Clock, Sweep
+from workflows.driver import Driver
+from workflows.errors import DefinitionError, NoExecutorError
+from workflows.graph import Workflow
+from workflows.ids import uuid7
+from workflows.pubsub.base import Event, PubSub, PubSubUnavailableError
+from workflows.pubsub.memory import MemoryPubSub
+from workflows.run import Run
+from workflows.schedules import next_fire
+from workflows.storage.base import NewRun, RunRow, RunState, Schedule, SignalOutcome, Store
+from workflows.storage.memory import MemoryStore
+from workflows.storage.schema import Write
+from workflows.tracing.base import SpanSink, Tracer
+from workflows.tracing.store import StoreSink
+from workflows.values import check, encode
+from workflows.worker import Worker
+
+In = TypeVar("In")
+Out = TypeVar("Out")
+
+DEFAULT_TENANT = "default"
+
+
+class Engine:
+    """Runs workflows durably.
+
+    `worker=False` for a process that only starts and signals; `clock=True` also fires schedules. `lease_s`, `beat_s` and `poll_s` are
+    seconds: a killed worker's runs are taken over within `lease_s` and about a second. `spans` receives finished spans; by default they
+    go to the store.
+    """
+
+    def __init__(
+        self,
+        *,
+        store: Store | None = None,
+        pubsub: PubSub | None = None,
+        workflows: Iterable[Workflow[Any, Any]] = (),
+        worker: bool = True,
+        clock: bool = False,
+        sweeps: tuple[Sweep, ...] = (),
+        concurrency: int = 10,
+        lease_s: float = 10.0,
+        beat_s: float | None = None,
+        poll_s: float = 1.0,
+        deployment: str = "",
+        spans: SpanSink | None = None,
+        rng: random.Random | None = None,
+    ) -> None:
+        self.store: Store = store if store is not None else MemoryStore()
+        self.pubsub: PubSub = pubsub if pubsub is not None else MemoryPubSub()
+        self._workflows = _registry(workflows)
+        self._own_sink = StoreSink(self.store) if spans is None else None
+        self.tracer = Tracer(spans if spans is not None else self._own_sink)
+        driver = Driver(self._workflows, self.tracer, rng or random.Random())  # noqa: S311 — jitter
+        self.worker = (
+            Worker(
+                self.store, self.pubsub, driver, self._workflows, concurrency=concurrency, lease_s=lease_s, beat_s=beat_s, poll_s=poll_s,
+                deployment=deployment,
+            )
+            if worker
+            else None
+        )  # fmt: skip
+        self.clock = Clock(self.store, self.pubsub, sweeps=sweeps) if clock else None
+        self._deployment = deployment
+        self._stop = asyncio.Event()
+
+    # Life
+
+    async def open(self) -> None:
+        """Connect, and begin to work runs if this process is a worker. Raises StoreUnavailableError, SchemaError."""
+        await self.store.open()
+        if self._own_sink is not None:
+            self._own_sink.start()
+        if self.worker is not None:
+            await self._listen(self.worker)
+            await self.worker.start()
+        if self.clock is not None:
+            self.clock.start()
+
+    async def _listen(self, worker: Worker) -> None:
+        for topic, handler, group in (("wake", worker.woken, "workers"), ("control", worker.controlled, None)):
+            try:
+                await self.pubsub.subscribe(topic, handler, group=group)
+            except PubSubUnavailableError as error:
+                structlog.get_logger().warning("pubsub_unavailable", topic=topic, error=str(error), fallback="polling")
+
+    async def close(self) -> None:
+        """Hand over every run at its next step boundary, and disconnect."""
+        if self.clock is not None:
+            await self.clock.stop()
+        if self.worker is not None:
+            await self.worker.stop()
+        if self._own_sink is not None:
+            await self._own_sink.close()
+        await self.pubsub.close()
+        await self.store.close()
+
+    async def __aenter__(self) -> Self:
+        await self.open()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def serve(self) -> None:
+        """Work until `drain` is called."""
+        await self._stop.wait()
+
+    def drain(self) -> None:
+        """Ask `serve` to return; closing the engine then hands its runs over."""
+        self._stop.set()
+
+    # Runs
+
+    async def start(
+        self,
+        workflow: Workflow[In, Out],
+        value: In,
+        *,
+        tenant: str = DEFAULT_TENANT,
+        key: str | None = None,
+        run_id: str | None = None,
+        writes: Sequence[Write] = (),
+    ) -> Run[Out]:
+        """Start a run, or return the live one with this key. Raises InputError."""
+        new = self._new(workflow, value, tenant=tenant, key=key, run_id=run_id)
+        started = await self.store.start(new, writes=writes)
+        await self._hint("wake", Event("wake"))
+        return Run(self.store, self.pubsub, started, tenant=tenant, workflow=workflow)
+
+    def _new(
+        self, workflow: Workflow[Any, Any], value: Any, *, tenant: str, key: str | None, run_id: str | None
+    ) -> NewRun:
+        where = f"the input of {workflow.id}"
+        data = encode(check(value, workflow.input, where=where), workflow.input, where=where)
+        own = run_id or str(uuid7())
+        return NewRun(
+            own, tenant, workflow.id, workflow.version, key, input=data, trace_id=own, deployment=self._deployment,
+            max_attempts=workflow.max_attempts,
+        )  # fmt: skip
+
+    async def signal_with_start(
+        self,
+        workflow: Workflow[Any, Any],
+        *,
+        tenant: str,
+        key: str,
+        name: str,
+        dedup_key: str,
+        payload: Any = None,
+        writes: Sequence[Write] = (),
+    ) -> SignalOutcome:
+        """Give a signal to the live run of `key`, or start one with it. Accepted when this returns; Redis only makes it quick."""
+        new = self._new(workflow, None, tenant=tenant, key=key, run_id=None)
+        data = encode(payload, Any, where=f"the signal {name!r}")
+        outcome = await self.store.signal_with_start(new, name=name, dedup_key=dedup_key, payload=data, writes=writes)
+        if not outcome.duplicate:
+            await self._hint(f"{tenant}:thread:{key}", Event(name, {"run_id": outcome.run_id, "seq": outcome.seq}))
+            await self._hint("wake", Event("wake"))
+        return outcome
+
+    async def run(self, run_id: str, *, tenant: str = DEFAULT_TENANT) -> Run[Any]:
+        """A handle on a run of this tenant. Raises RunNotFoundError."""
+        run: Run[Any] = Run(self.store, self.pubsub, run_id, tenant=tenant)
+        row = await run.row()
+        return Run(
+            self.store, self.pubsub, run_id, tenant=tenant, workflow=self._workflows.get((row.workflow, row.version))
+        )
+
+    async def runs(
+        self,
+        *,
+        tenant: str,
+        workflow: str | None = None,
+        key: str | None = None,
+        states: Sequence[RunState] = (),
+        limit: int = 100,
+        before: str | None = None,
+    ) -> list[RunRow]:
+        """Runs of a tenant, newest first; `before` is the last id of the page before."""
+        return await self.store.runs(
+            tenant=tenant, workflow=workflow, key=key, states=states, limit=limit, before=before
+        )
+
+    async def signal(
+        self, run_id: str, name: str, payload: Any = None, *, tenant: str = DEFAULT_TENANT, dedup_key: str | None = None
+    ) -> SignalOutcome:
+        """Give a signal to a known live run. The outcome's run_id is None if it has ended or the signal was there before."""
+        data = encode(payload, Any, where=f"the signal {name!r}")
+        outcome = await self.store.signal(
+            run_id, tenant=tenant, name=name, dedup_key=dedup_key or str(uuid7()), payload=data
+        )
+        await self._hint("wake", Event("wake"))
+        return outcome
+
+    async def cancel(self, run_id: str, *, tenant: str = DEFAULT_TENANT) -> bool:
+        """Ask a run to stop. False: it had ended."""
+        return await (await self.run(run_id, tenant=tenant)).cancel()
+
+    async def schedule(
+        self, name: str, workflow: Workflow[In, Any], value: In, *, spec: str, tz: str, tenant: str = DEFAULT_TENANT
+    ) -> Schedule:
+        """Run `workflow` by cron. Replaces the schedule of this name. Raises InputError for a bad spec, zone or value."""
+        where = f"the input of {workflow.id}"
+        data = encode(check(value, workflow.input, where=where), workflow.input, where=where)
+        entry = Schedule(
+            tenant,
+            name,
+            workflow.id,
+            workflow.version,
+            spec,
+            tz,
+            next_fire(spec, tz, await self.store.now()),
+            input=data,
+        )
+        await self.store.put_schedule(entry)
+        return entry
+
+    async def decide(
+        self,
+        workflow: Workflow[Any, Any],
+        *,
+        tenant: str,
+        approval_id: str,
+        decision: str,
+        by: str,
+        reason: str | None = None,
+    ) -> bool:
+        """Decide a pending approval and wake its thread. False: somebody else was first, or it has expired."""
+        decided, run_id = await self.store.decide(
+            tenant=tenant,
+            approval_id=approval_id,
+            decision=decision,
+            by=by,
+            reason=reason,
+            successor_id=str(uuid7()),
+            version=workflow.version,
+        )
+        if decided:
+            await self._hint("wake", Event("wake", {"run_id": run_id}))
+        return decided
+
+    def workflow(self, name: str) -> Workflow[Any, Any]:
+        """The newest registered version of a workflow. Raises NoExecutorError."""
+        versions = [each for (known, _), each in self._workflows.items() if known == name]
+        if not versions:
+            raise NoExecutorError(
+                f"this process knows no workflow {name!r}; it knows {sorted({n for n, _ in self._workflows})}"
+            )
+        return versions[-1]
+
+    async def _hint(self, topic: str, event: Event) -> None:
+        try:
+            await self.pubsub.publish(topic, event)
+        except PubSubUnavailableError:
+            structlog.get_logger().debug("hint_lost", topic=topic)
+        if self.worker is not None and topic == "wake":
+            self.worker.wake()
+
+
+def _registry(workflows: Iterable[Workflow[Any, Any]]) -> dict[tuple[str, str], Workflow[Any, Any]]:
+    known: dict[tuple[str, str], Workflow[Any, Any]] = {}
+    for each in workflows:
+        if known.get((each.id, each.version), each) is not each:
+            raise DefinitionError(f"two workflows are called {each.id!r} version {each.version!r}")
+        known[each.id, each.version] = each
+    return known

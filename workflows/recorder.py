@@ -1,0 +1,150 @@
+"""The write side of one claimed run: what finished together is committed together, under the fence.
+
+A finished step's record waits in a buffer until the next effect is about to start, so that the last step shares its commit with the
+run's end and parallel arms that finish in one turn of the event loop share a write. Nothing observable happens in between.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+from uuid import uuid4
+
+import structlog
+
+from workflows.errors import StaleFence
+from workflows.storage.base import (
+    EndOutcome,
+    Hint,
+    NewRun,
+    Record,
+    RunRow,
+    RunState,
+    StepBatch,
+    StepOutcome,
+    Store,
+    StoreUnavailableError,
+)
+from workflows.storage.schema import Write
+
+RETRY_BASE_S = 0.05
+RETRY_CAP_S = 1.0
+
+
+class Recorder:
+    """Buffers records and commits them. `abandoned()` says that the worker has lost its lease: no more waiting for storage."""
+
+    def __init__(self, store: Store, run: RunRow, *, abandoned: Callable[[], bool]) -> None:
+        self._store = store
+        self._run_id = run.run_id
+        self._fence = run.fence
+        self._abandoned = abandoned
+        self._pending: list[StepBatch] = []
+        self._durable = False
+        self._lock = asyncio.Lock()
+        self.inbox_seq = run.inbox_seq
+        self.cancel_requested = run.cancel_requested
+
+    def add(
+        self,
+        record: Record,
+        *,
+        durable: bool = True,
+        consumed: Sequence[int] = (),
+        writes: Sequence[Write] = (),
+        hints: Sequence[Hint] = (),
+        children: Sequence[NewRun] = (),
+    ) -> None:
+        """Buffer a record. One that is not `durable` (a pure result) rides in the next write and never causes one."""
+        batch = StepBatch((record,), tuple(consumed), tuple(hints), tuple(children), tuple(writes))
+        self._pending.append(batch)
+        self._durable = self._durable or durable or bool(consumed or writes or hints or children)
+
+    async def flush(self) -> None:
+        """Commit what is buffered, if any of it has to be. Raises StaleFence."""
+        async with self._lock:
+            if not self._durable:
+                return
+            await self._commit(self._take())
+
+    async def finish(self, output: bytes, *, inbox_seen: int, last: Record | None = None) -> bool:
+        """Commit what is buffered and end the run as done. False: the inbox moved or a cancel came; what was buffered is kept."""
+        async with self._lock:
+            kept, durable = list(self._pending), self._durable
+            batch = replace(self._take(), done=True, output=output, inbox_seen=inbox_seen, successor_id=str(uuid4()))
+            outcome = await self._commit(batch)
+            if not outcome.recorded:
+                self._pending, self._durable = kept + self._pending, durable or self._durable
+            return outcome.recorded
+
+    async def suspend(self, *, inbox_seen: int, until: Any) -> bool:
+        """Commit what is buffered and let go of the run. False: look at the inbox again."""
+        await self.flush()
+        return bool(
+            await self._insist(
+                lambda: self._store.suspend(self._run_id, self._fence, inbox_seen=inbox_seen, until=until)
+            )
+        )
+
+    async def end(
+        self,
+        state: RunState,
+        *,
+        inbox_seen: int,
+        output: bytes | None = None,
+        error: dict[str, Any] | None = None,
+        writes: Sequence[Write] = (),
+    ) -> EndOutcome:
+        """Commit what is buffered and end the run in `state`, handing unread signals over."""
+        await self.flush()
+        successor = str(uuid4())
+        outcome: EndOutcome = await self._insist(
+            lambda: self._store.end(
+                self._run_id,
+                self._fence,
+                state,
+                inbox_seen=inbox_seen,
+                successor_id=successor,
+                output=output,
+                error=error,
+                writes=writes,
+            )
+        )
+        return outcome
+
+    def _take(self) -> StepBatch:
+        taken, self._pending, self._durable = self._pending, [], False
+        return StepBatch(
+            records=tuple(record for batch in taken for record in batch.records),
+            consumed=tuple(seq for batch in taken for seq in batch.consumed),
+            hints=tuple(hint for batch in taken for hint in batch.hints),
+            children=tuple(child for batch in taken for child in batch.children),
+            writes=tuple(write for batch in taken for write in batch.writes),
+        )
+
+    async def _commit(self, batch: StepBatch) -> StepOutcome:
+        outcome: StepOutcome = await self._insist(lambda: self._store.step(self._run_id, self._fence, batch))
+        if not outcome.owned and not (batch.done and outcome.recorded):
+            raise StaleFence(f"run {self._run_id} is no longer held under fence {self._fence}")
+        if not outcome.recorded and not batch.done:
+            raise StaleFence(
+                f"run {self._run_id} has other records at these paths: {[each.path for each in batch.records]}"
+            )
+        self.inbox_seq = outcome.inbox_seq
+        self.cancel_requested = outcome.cancel_requested
+        return outcome
+
+    async def _insist(self, operation: Callable[[], Any]) -> Any:
+        """Ask again while storage is away: each operation may be sent twice. Gives up when the lease is lost."""
+        delay = RETRY_BASE_S
+        while True:
+            try:
+                return await operation()
+            except StoreUnavailableError as error:
+                if self._abandoned():
+                    raise StaleFence(f"run {self._run_id}: the lease ended while storage was away") from error
+                structlog.get_logger().warning(
+                    "storage_unavailable", run_id=self._run_id, error=str(error), retry_in_s=delay
+                )
+                await asyncio.sleep(delay)
+                delay = min(delay * 2, RETRY_CAP_S)

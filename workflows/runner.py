@@ -1,0 +1,184 @@
+"""Runs one step: intent, tries, time limit, retries, and the one record of how it ended."""
+
+import asyncio
+import random
+from datetime import datetime, timedelta
+from typing import Any
+
+from workflows.context import StepContext
+from workflows.effects import Effect, Retry
+from workflows.errors import Cancelled, StepFailedError, describe
+from workflows.execution import Execution, Suspension
+from workflows.step import Step
+from workflows.storage.base import Record, Status, StoreUnavailableError
+from workflows.tracing.base import Tracer
+from workflows.values import Interrupted, check, decode, encode, fits
+
+HOLD_S = 5.0
+"""A wait longer than this suspends the run instead of holding a worker."""
+
+
+class StepRunner:
+    """Runs steps of one execution. `completed` lists what may have to be compensated, in order."""
+
+    def __init__(self, execution: Execution, tracer: Tracer, rng: random.Random) -> None:
+        self._execution = execution
+        self._tracer = tracer
+        self._rng = rng
+        self.completed: list[tuple[Step[Any, Any], str, Any]] = []
+
+    async def run(self, step: Step[Any, Any], path: str, value: Any) -> Any:
+        """The step's output, from its record or by running it. Raises StepFailedError, or control flow."""
+        record = self._execution.records.get(path)
+        if record is not None:
+            return self._replay(step, path, record)
+        await self._wait_out(path)
+        value = check(value, step.input, where=f"the input of step {path}")
+        effect = step.effect_of(value)
+        with self._tracer.span(step.id, kind="step", path=path, effect=effect.value) as span:
+            output = await self._live(step, path, value, effect)
+            span.attributes["interrupted"] = isinstance(output, Interrupted)
+            return output
+
+    def _replay(self, step: Step[Any, Any], path: str, record: Record) -> Any:
+        if record.status is Status.FAILED:
+            raise StepFailedError(path, record.error or {})
+        if record.status is Status.INTERRUPTED:
+            return self._interrupted(step, path, decode(record.output, Interrupted, where=path))
+        output = decode(record.output, step.output, where=f"the record of {path}")
+        self.completed.append((step, path, output))
+        return output
+
+    async def _live(self, step: Step[Any, Any], path: str, value: Any, effect: Effect) -> Any:
+        execution = self._execution
+        if effect.needs_intent:
+            intent = self._intent_path(path)
+            cut_off = intent in execution.records
+            if cut_off and effect is Effect.IRREVERSIBLE:
+                return self._record_interrupted(step, path, Interrupted())
+            if cut_off and (found := await self._reconcile(step, path, value)) is not None:
+                return self._finish(step, StepContext(execution, path, 1), found, effect)
+            await execution.boundary()
+            if not cut_off:
+                execution.record(Record(intent, Status.INTENT))
+                await execution.recorder.flush()
+        elif effect is not Effect.PURE:
+            await execution.boundary()
+        return await self._tries(step, path, value, effect)
+
+    def _intent_path(self, path: str) -> str:
+        """Where the next try says that it starts. A try that waited long has a record, and the one after it an intent of its own."""
+        tries = self._tried(path)
+        return f"{path}~{tries}!intent" if tries else f"{path}!intent"
+
+    async def _reconcile(self, step: Step[Any, Any], path: str, value: Any) -> Any:
+        assert step.reconcile is not None
+        ctx = StepContext(self._execution, path, 0)
+        return await step.reconcile(ctx.idempotency_key, value, ctx)
+
+    def _tried(self, path: str) -> int:
+        tries = 0
+        while f"{path}~{tries + 1}" in self._execution.records:
+            tries += 1
+        return tries
+
+    async def _tries(self, step: Step[Any, Any], path: str, value: Any, effect: Effect) -> Any:
+        tries = self._tried(path)
+        while True:
+            tries += 1
+            ctx = StepContext(self._execution, path, tries)
+            try:
+                output = await self._call(step, ctx, value, effect)
+                return self._finish(step, ctx, output, effect)
+            except StoreUnavailableError:
+                raise  # no failure of the step: the run is given back and goes on when storage does
+            except Exception as error:
+                if effect is Effect.IRREVERSIBLE and isinstance(error, TimeoutError):
+                    return self._record_interrupted(step, path, Interrupted(reason="it did not answer in time"))
+                if step.retry is None or not step.retry.allows(error, tries=tries, effect=effect):
+                    raise self._fail(path, error) from error
+                await self._back_off(path, step.retry, error, tries)
+
+    async def _call(self, step: Step[Any, Any], ctx: StepContext, value: Any, effect: Effect) -> Any:
+        call = asyncio.ensure_future(step(value, ctx))
+        stop = asyncio.ensure_future(self._execution.interrupt.wait())
+        try:
+            await asyncio.wait({call, stop}, timeout=step.timeout_s, return_when=asyncio.FIRST_COMPLETED)
+            if call.done():
+                return call.result()
+            if stop.done() and not effect.needs_intent:
+                raise Cancelled  # it would be run again anyway; what can't be undone is awaited to its end
+            if stop.done():
+                return await asyncio.wait_for(call, step.timeout_s)
+            raise TimeoutError(f"step {ctx.path} took longer than {step.timeout_s} s")
+        finally:
+            stop.cancel()
+            if not call.done():
+                call.cancel()
+                await asyncio.wait({call})
+
+    def _finish(self, step: Step[Any, Any], ctx: StepContext, output: Any, effect: Effect) -> Any:
+        where = f"step {ctx.path}"
+        output = check(output, step.output, where=f"the output of {where}")
+        record = Record(ctx.path, Status.OK, encode(output, step.output, where=where))
+        self._execution.record(record, ctx, durable=effect is not Effect.PURE)
+        self.completed.append((step, ctx.path, output))
+        return output
+
+    def _fail(self, path: str, error: Exception) -> StepFailedError:
+        failure = describe(error)
+        self._execution.record(Record(path, Status.FAILED, error=failure))
+        return StepFailedError(path, failure)
+
+    def _record_interrupted(self, step: Step[Any, Any], path: str, value: Interrupted) -> Any:
+        self._execution.record(Record(path, Status.INTERRUPTED, value.model_dump_json().encode()))
+        return self._interrupted(step, path, value)
+
+    @staticmethod
+    def _interrupted(step: Step[Any, Any], path: str, value: Interrupted) -> Any:
+        if fits(Interrupted, step.output):
+            return value
+        raise StepFailedError(
+            path, {"type": "Interrupted", "message": f"outcome unknown: {value.reason}", "causes": []}
+        )
+
+    async def _back_off(self, path: str, retry: Retry, error: Exception, tries: int) -> None:
+        delay = retry.delay_s(error, tries=tries, rng=self._rng)
+        if delay <= HOLD_S:
+            await asyncio.sleep(delay)
+            return
+        due = await self._execution.store.now() + timedelta(seconds=delay)
+        record = Record(f"{path}~{tries}", Status.RETRY, f'"{due.isoformat()}"'.encode(), error=describe(error))
+        for n in range(self._tried(path) + 1, tries):  # so that `times` counts the tries that waited here, too
+            self._execution.record(Record(f"{path}~{n}", Status.RETRY, record.output))
+        self._execution.record(record)
+        raise Suspension(due)
+
+    async def _wait_out(self, path: str) -> None:
+        """Suspend again if the recorded wait before the next try is not over."""
+        tries = self._tried(path)
+        if not tries:
+            return
+        due: datetime = decode(self._execution.records[f"{path}~{tries}"].output, datetime, where=path)
+        if due > await self._execution.store.now():
+            raise Suspension(due)
+
+    async def compensate(self) -> list[dict[str, Any]]:
+        """Undo completed steps in reverse order, each a durable step of its own. Returns the failures, empty if all was undone."""
+        failures = []
+        for step, path, output in reversed(self.completed):
+            if step.compensate is None:
+                continue
+            undo: Step[Any, Any] = Step(
+                f"{step.id}-undo",
+                step.compensate,
+                step.output,
+                Any,
+                effect=Effect.IDEMPOTENT,
+                retry=Retry(times=5, base=0.2, cap=HOLD_S),
+            )
+            try:
+                await self.run(undo, f"{path}!undo", output)
+            except StepFailedError as error:
+                failures.append(error.failure)
+        return failures

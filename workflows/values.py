@@ -1,0 +1,92 @@
+"""Values at boundaries: how they are checked, and how they travel as JSON bytes."""
+
+from functools import lru_cache
+from types import UnionType
+from typing import Any, Literal, Union, get_args, get_origin
+
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+from pydantic_core import PydanticSerializationError
+
+from workflows.errors import InputError
+
+
+class Interrupted(BaseModel):
+    """The recorded result of an irreversible step that was cut off: nobody knows whether it happened."""
+
+    model_config = ConfigDict(frozen=True)
+
+    interrupted: Literal[True] = True
+    outcome: Literal["unknown"] = "unknown"
+    reason: str = "the process died while it ran"
+
+
+@lru_cache(maxsize=1024)
+def _adapter(type_: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(type_)
+
+
+def adapter(type_: Any) -> TypeAdapter[Any]:
+    """The pydantic adapter of a type, cached where the type can be hashed."""
+    try:
+        return _adapter(type_)
+    except TypeError:
+        return TypeAdapter(type_)
+
+
+def check(value: Any, type_: Any, *, where: str) -> Any:
+    """`value` as an instance of `type_`. Raises InputError naming `where` and each field that is wrong."""
+    if type_ is Any:
+        return value
+    try:
+        return adapter(type_).validate_python(value)
+    except ValidationError as error:
+        raise _mismatch(error, type_, where) from None
+
+
+def encode(value: Any, type_: Any, *, where: str) -> bytes:
+    """`value` as JSON bytes. Raises InputError if it is not JSON-able."""
+    try:
+        return adapter(type_).dump_json(value)
+    except (PydanticSerializationError, TypeError, ValueError) as error:
+        raise InputError(f"{where} returned a value that can't be stored as JSON: {error}") from None
+
+
+def decode(data: bytes | None, type_: Any, *, where: str) -> Any:
+    """JSON bytes from storage as an instance of `type_`. Raises InputError naming `where`."""
+    try:
+        return adapter(type_).validate_json(data or b"null")
+    except ValidationError as error:
+        raise _mismatch(error, type_, where) from None
+
+
+def _mismatch(error: ValidationError, type_: Any, where: str) -> InputError:
+    wrong = "; ".join(f"{'.'.join(map(str, each['loc'])) or 'value'}: {each['msg']}" for each in error.errors()[:5])
+    return InputError(f"{where}: the value is no {name_of(type_)}: {wrong}")
+
+
+def name_of(type_: Any) -> str:
+    """A type as people write it."""
+    return type_.__name__ if isinstance(type_, type) and not get_args(type_) else str(type_).replace("typing.", "")
+
+
+def fits(source: Any, target: Any) -> bool:
+    """Whether every value of annotation `source` may be passed where `target` is asked for. Any fits with everything."""
+    if Any in (source, target) or source == target or target is object:
+        return True
+    if get_origin(source) in (Union, UnionType):
+        return all(fits(each, target) for each in get_args(source))
+    if get_origin(target) in (Union, UnionType):
+        return any(fits(source, each) for each in get_args(target))
+    return _class_fits(source, target)
+
+
+def _class_fits(source: Any, target: Any) -> bool:
+    wide, narrow = get_origin(target) or target, get_origin(source) or source
+    if source is None or target is None or not isinstance(wide, type) or not isinstance(narrow, type):
+        return source is target
+    if not issubclass(narrow, wide) and not (narrow is int and wide is float):
+        return False
+    ours, theirs = get_args(source), get_args(target)
+    if not ours or not theirs or len(ours) != len(theirs):
+        return True  # an unparametrised side says nothing about its parts
+    return all(fits(a, b) for a, b in zip(ours, theirs, strict=True))
