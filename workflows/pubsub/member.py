@@ -163,8 +163,6 @@ class GroupMember(Subscriber):
     async def _finish(self) -> None:
         if self._renewal is not None:
             self._renewal.cancel()
-        try:
-            await self._settle()
-            await self._log.leave(self.topic, self._members, self._consumer)
-        except PubSubUnavailableError:
-            return  # the others take it over when it has idled long enough
+        # If this fails, the others take over what is left when it has idled long enough.
+        await self._settle()
+        await self._log.leave(self.topic, self._members, self._consumer)

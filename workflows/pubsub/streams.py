@@ -103,7 +103,7 @@ class StreamLog:
         end = ("error", letter.error[:2000], "deliveries", letter.deliveries)
         ttl_ms = self._policy.dead_letter_ttl_s * 1000
         await self._run(
-            scripts.BURY, letter.topic, letter.group, event.offset, self._single(letter.topic), ttl_ms, *flat
+            scripts.BURY, letter.topic, letter.group, event.offset, self._single(letter.topic), ttl_ms, *identity, *end
         )
 
     async def leave(self, topic: str, group: str, consumer: str) -> None:

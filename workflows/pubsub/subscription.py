@@ -81,7 +81,10 @@ class Subscriber(ABC):
             if not busy:
                 self._flushed(asked)
                 await self._sleep(self._idle_s())
-        await self._finish()
+        try:
+            await self._finish()
+        except Exception as error:
+            self._failed(error)
         self._flushed(len(self._flushes))
 
     def _idle_s(self) -> float:
