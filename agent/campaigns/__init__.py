@@ -2,8 +2,8 @@
 
 from agent.campaigns.lookup import CampaignLookupError, find_campaign
 from agent.campaigns.money import format_micros, parse_micros
-from agent.campaigns.periods import Period, PeriodError, preceding, year_before
-from agent.campaigns.phrases import parse_period
+from agent.campaigns.periods import Period, PeriodError, UnknownPeriodError, preceding, year_before
+from agent.campaigns.phrases import parse_period, parse_relative
 from agent.campaigns.platform import (
     Account,
     AdPlatform,
@@ -38,11 +38,13 @@ __all__ = [
     "Status",
     "UnchangedError",
     "UnknownCampaignError",
+    "UnknownPeriodError",
     "campaign_tools",
     "find_campaign",
     "format_micros",
     "parse_micros",
     "parse_period",
+    "parse_relative",
     "preceding",
     "total",
     "year_before",

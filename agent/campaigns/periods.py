@@ -14,6 +14,10 @@ class PeriodError(ValueError):
     """The words name no period that has data; the text says why and gives examples."""
 
 
+class UnknownPeriodError(PeriodError):
+    """The words are not about a period at all."""
+
+
 @dataclass(frozen=True, slots=True)
 class Period:
     """Days `start` to `end`, both included. `months` is how many calendar months it stands for (0: it is a run of days).

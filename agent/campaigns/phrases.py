@@ -20,7 +20,7 @@ from agent.campaigns.dates import (
     week_start,
     weekday_number,
 )
-from agent.campaigns.periods import EXAMPLES, Period, PeriodError, preceding, year_before
+from agent.campaigns.periods import EXAMPLES, Period, PeriodError, UnknownPeriodError, preceding, year_before
 
 _DAY = timedelta(days=1)
 
@@ -51,7 +51,7 @@ def parse_period(text: str, *, now: datetime, time_zone: str = "UTC", relative_t
             raise
         raise PeriodError(f"{_shown(text)} names days that don't exist: {error}; try {EXAMPLES}") from None
     if period is None:
-        raise PeriodError(f"{_shown(text)} is no period I can read; try {EXAMPLES}")
+        raise UnknownPeriodError(f"{_shown(text)} is no period I can read; try {EXAMPLES}")
     if period.start > today:
         raise PeriodError(f"{_shown(text)} has not begun yet (today is {today}); try {EXAMPLES}")
     return replace(period, end=min(period.end, today))
@@ -88,6 +88,14 @@ _YEAR_BEFORE = re.compile(
     r"(?:the )?(?:same (?:period|time|days?|weeks?|months?|quarter)(?: of)?(?: the)? (?:last|previous|prior) year"
     r"|(?:a|one|1) year (?:ago|before|earlier)|year[ -]over[ -]year|yoy|(?:same (?:period|time) )?a year (?:ago|earlier))"
 )
+
+
+def parse_relative(text: str, to: Period) -> Period | None:
+    """The period that "the week before", "previous month", "a year earlier" mean beside `to`; None for other words."""
+    try:
+        return _relative(_normalise(text), to)
+    except (ValueError, OverflowError):  # before year 1
+        return None
 
 
 def _relative(words: str, to: Period) -> Period | None:

@@ -1,0 +1,243 @@
+"""The grammar: a message in ordinary wording becomes the requests in it, in order.
+
+Rules are tried from the most specific and the most careful to the most general. What must not be done at once (negated, conditional,
+for later, or told by someone else) is recognised before anything that is done.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from datetime import datetime
+
+from agent.campaigns.results import CampaignResult
+from agent.models.offline.budgets import budgets, is_budget
+from agent.models.offline.clauses import Clause, split
+from agent.models.offline.copywriting import brief
+from agent.models.offline.names import mark
+from agent.models.offline.questions import follow_up, listing, performance, ranking
+from agent.models.offline.requests import Answer, Report, Request, Said, Schedule, Schedules, SetStatus
+from agent.models.offline.selections import has_superlative, select, superlative
+from agent.models.offline.spans import future
+from agent.models.offline.vocabulary import CAMPAIGN, GREETINGS, NO, ORDINALS, PAUSE, POLITE, RESUME, THANKS, YES
+from agent.models.offline.words import sentence, tokenise
+
+_LONGEST = 4000
+_NOT = frozenset({"don't", "dont", "never", "not", "won't"})
+_SUMMARY = frozenset(
+    {"summary", "summaries", "digest", "update", "updates", "overview", "recap", "report", "reports", "schedule"}
+)
+_AGAIN = re.compile(
+    r"\b(?:every|each|daily|weekly|monthly|hourly|weekdays|once a (?:day|week|month)|(?:on )?(?:mon|tues|wednes|thurs|fri|satur|sun)days)\b.*",
+    re.IGNORECASE,
+)
+_HELP = re.compile(
+    r"what can (?:you|i)|what do you do|how (?:do|can|should) (?:you|i|we) |who are you|what are you|are you (?:a|an|the|real|human)|"
+    r"your (?:commands|abilities)|what (?:model|llm)"
+)
+
+
+def parse(text: str, campaigns: Sequence[CampaignResult], *, now: datetime, time_zone: str) -> list[Request]:
+    """The requests in one message. `campaigns` are those of the account, or none while they are not known."""
+    tokens = mark(tokenise(text[:_LONGEST]), campaigns)
+    clauses = split(tokens, now=now, time_zone=time_zone)
+    requests = [request for clause in clauses for request in _read(clause)]
+    if len(requests) > 1:
+        # "Hi! Thanks, that's great. How did …": pleasantries beside a request want no answer of their own.
+        rest = [each for each in requests if not (isinstance(each, Said) and each.kind in {"greeting", "thanks"})]
+        requests = rest or requests[:1]
+    return list(dict.fromkeys(requests))
+
+
+def _read(clause: Clause) -> list[Request]:
+    for rule in _RULES:
+        found = rule(clause)
+        if found:
+            return found
+    return [Said("unknown", clause.text)]
+
+
+def _small_talk(clause: Clause) -> list[Request]:
+    rest = [
+        word
+        for word in clause.words
+        if word not in {"there", "team", "all", "everyone", "good", "very", "much", "so", "a", "lot"}
+    ]
+    if clause.names or clause.spans or len(rest) > 6:
+        return []
+    if rest and set(rest) <= GREETINGS | {"threadline", "how", "are", "you", "bot"} and set(rest) & GREETINGS:
+        return [Said("greeting")]
+    extra = {
+        "you",
+        "for",
+        "that",
+        "the",
+        "help",
+        "that's",
+        "it",
+        "is",
+        "was",
+        "this",
+        "job",
+        "work",
+        "really",
+        "helpful",
+    }
+    if set(rest) & THANKS and set(rest) <= THANKS | YES | extra | POLITE and not set(rest) & {"why", "what"}:
+        return [Said("thanks")]
+    if clause.words in {("stop",), ("stop", "it"), ("cancel",), ("never", "mind"), ("nevermind",), ("forget", "it")}:
+        return [Said("stop")]
+    if clause.has & {"undo", "revert"} or clause.words[:2] == ("roll", "back"):
+        return [Said("undo", clause.text)]
+    return []
+
+
+def _consent(clause: Clause) -> list[Request]:
+    words = [
+        word
+        for word in clause.words
+        if word not in {"please", "the", "one", "ones", "campaign", "i", "mean", "meant", "that", "of"}
+    ]
+    if clause.spans and not set(clause.words) <= YES | NO | set(ORDINALS) | {"the", "one"}:
+        return []
+    for_all = {"both", "all", "everything"} & set(words)
+    choice = next((ORDINALS[word] for word in words if word in ORDINALS), None)
+    small = next((int(word) - 1 for word in words if word.isdigit() and 0 < int(word) < 10), None)
+    filler = {"do", "it", "go", "ahead", "proceed", "is", "them", "just", "option", "number", "two"}
+    if any(
+        word not in YES | NO | set(ORDINALS) | filler | {"both", "all", "everything"} and not word.isdigit()
+        for word in words
+    ):
+        return []
+    if clause.names:
+        return []
+    if choice is not None or small is not None or for_all:
+        return (
+            [Answer(choice=choice if choice is not None else small, everything=bool(for_all))] if len(words) < 6 else []
+        )
+    if words and (set(words) & YES or words[:2] in (["do", "it"], ["go", "ahead"]) or words == ["proceed"]):
+        return [Answer(yes=True)]
+    return [Answer(yes=False)] if set(words) & NO else []
+
+
+def _change_verb(clause: Clause) -> bool:
+    if clause.has & (PAUSE | RESUME) or (clause.has & {"turn", "switch"} and clause.has & {"on", "off"}):
+        return True
+    return is_budget(clause)
+
+
+def _careful(clause: Clause) -> list[Request]:
+    """What sounds like a change and must not be made now."""
+    words = clause.has
+    if (
+        "should" in words
+        or words & {"recommend", "advise", "advice", "suggest", "recommendation", "worth"}
+        or "what if" in _flat(clause)
+    ):
+        return [Said("advice", clause.text)]
+    if words & {"would"} and words & {"happen", "happens"}:
+        return [Said("advice", clause.text)]
+    if not _change_verb(clause):
+        return []
+    if (words & _NOT and not words & {"why"}) or "no need" in _flat(clause):
+        return [Said("keep", clause.text)]
+    if words & {"said", "says", "wrote", "writes", "told", "reads", "asked"}:
+        return [Said("reported", clause.text)]
+    conditional = re.search(
+        r"\b(?:if(?! (?:you can|you could|possible|you want))|unless|whenever|as soon as|once|in case|when)\b",
+        _flat(clause),
+    )
+    if conditional and not clause.question:
+        return [Said("condition", clause.text)]
+    on_a_day = any(clause.before(span.start) in {"on", "from", "until", "till", "starting"} for span in clause.spans)
+    if not clause.question and (
+        on_a_day or future(clause.tokens) or any(token.kind == "date" for token in clause.rest)
+    ):
+        return [Said("later", clause.text)]
+    return []
+
+
+def _flat(clause: Clause) -> str:
+    return sentence(clause.tokens).casefold()
+
+
+def _schedule(clause: Clause) -> list[Request]:
+    words = clause.all_words
+    about = bool(words & (_SUMMARY | {"schedules", "scheduled"}))
+    cancelling = words & {"cancel", "stop", "remove", "delete", "unsubscribe", "end", "disable", "unschedule"}
+    if cancelling and (about or "unschedule" in words) and not clause.names:
+        left = [
+            w
+            for w in clause.words
+            if w not in cancelling | _SUMMARY | POLITE | {"the", "my", "our", "a", "schedules", "sending"}
+        ]
+        spans = [span.text for span in clause.spans]
+        return [Schedules(cancel=True, which=" ".join([*left, *spans]))]
+    again = _AGAIN.search(sentence(clause.tokens))
+    if again and (about or words & {"send", "post", "remind"}) and not words & {"budget", "budgets"}:
+        when = re.sub(r"(?i)\b(?:summar\w+|digest|updates?|reports?|overview|recap|please)\b", "", again[0])
+        return [Schedule(" ".join(when.split()).strip(" .,!?"))]
+    if words & {"schedules", "scheduled", "summaries"} and not again:
+        return [Schedules()]
+    return [Schedule(None)] if "schedule" in words else []
+
+
+def _report(clause: Clause) -> list[Request]:
+    if not clause.all_words & {"report", "reports", "reporting"}:
+        return []
+    which = select(clause)
+    return [Report(which, clause.spans[0].text if clause.spans else None)]
+
+
+def _email(clause: Clause) -> list[Request]:
+    found = brief(clause)
+    return [found] if found else []
+
+
+def _change(clause: Clause) -> list[Request]:
+    if clause.question:
+        return []
+    on_off = clause.has & {"turn", "switch", "put"} and clause.has & {"on", "off"}
+    status = None
+    if clause.has & PAUSE or (on_off and "off" in clause.has):
+        status = "paused"
+    elif clause.has & RESUME or on_off:
+        status = "active"
+    if status and not is_budget(clause):
+        which = superlative(clause) if has_superlative(clause) and not clause.names else select(clause)
+        return [SetStatus(which, "paused" if status == "paused" else "active")]
+    return list(budgets(clause)) if is_budget(clause) else []
+
+
+def _why(clause: Clause) -> list[Request]:
+    asked = clause.has & {"why", "reason", "reasons", "caused", "cause"} or "how come" in _flat(clause)
+    return [Said("why", clause.text)] if asked else []
+
+
+def _help(clause: Clause) -> list[Request]:
+    text = _flat(clause)
+    how_to = _HELP.search(text) and not clause.names and not clause.spans and not clause.metrics
+    if how_to and re.search(r"how (?:do|should|can) we (?:do|compare|stand|perform)", text):
+        return []
+    return [Said("help")] if how_to or ("help" in clause.has and len(clause.words) < 6) else []
+
+
+def _forecast(clause: Clause) -> list[Request]:
+    return [Said("forecast", clause.text)] if future(clause.tokens) else []
+
+
+def _question(clause: Clause) -> list[Request]:
+    for read in (ranking, listing, performance, follow_up):
+        found = read(clause)
+        if found:
+            return found
+    return []
+
+
+def _filler(clause: Clause) -> list[Request]:
+    """A clause of nothing but politeness or campaigns' generic words asks nothing."""
+    harmless = set(clause.words) <= POLITE | CAMPAIGN and not clause.names and not clause.spans
+    return [Said("greeting")] if harmless and clause.has & GREETINGS else []
+
+
+_RULES: tuple[Callable[[Clause], list[Request]], ...] = (
+    _small_talk, _consent, _careful, _schedule, _email, _report, _change, _why, _help, _forecast, _question, _filler,
+)  # fmt: skip

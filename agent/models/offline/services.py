@@ -1,0 +1,86 @@
+"""Requests for what other tools make: reports, schedules of summaries. Each says so where the tool is not offered."""
+
+from typing import Any
+
+from agent.models.base import ToolSchema
+from agent.models.offline.desk import Outcome
+from agent.models.offline.markdown import plain, quoted
+from agent.models.offline.requests import Schedule, Schedules
+from agent.models.offline.scene import Scene
+
+REPORT = "make_report"
+SCHEDULE = "schedule_summary"
+_LIST = ("list_schedules", "list_summaries", "list_scheduled_summaries")
+_CANCEL = ("cancel_schedule", "cancel_summary", "delete_schedule", "unschedule_summary")
+
+
+def report(scene: Scene, campaigns: list[str] | str, period: str, *, about: str) -> str:
+    """Have a report made."""
+    outcome = scene.desk.ask(REPORT, {"campaigns": campaigns, "period": period})
+    if outcome is None:
+        return ""
+    if outcome.kind == "done":
+        return f"I started the report on {about}, {plain(period)}.{_detail(outcome)}"
+    return _unfinished(outcome, "make the report")
+
+
+def schedule(scene: Scene, request: Schedule) -> str:
+    """Have a summary posted again and again."""
+    if not scene.desk.has(SCHEDULE):
+        return "I can't schedule summaries here."
+    if request.when is None:
+        return "When shall I post the summary? Say for example: every Monday at 9:00."
+    outcome = scene.desk.ask(SCHEDULE, {"when": request.when})
+    if outcome is None:
+        return ""
+    if outcome.kind == "done":
+        return f"The summary is scheduled: {plain(request.when)}.{_detail(outcome)}"
+    return _unfinished(outcome, f"schedule {quoted(request.when)}")
+
+
+def schedules(scene: Scene, request: Schedules, tools: tuple[ToolSchema, ...]) -> str:
+    """What is scheduled, or the end of it."""
+    offered = {tool.name: tool for tool in tools}
+    name = next((each for each in (_CANCEL if request.cancel else _LIST) if each in offered), None)
+    if name is None:
+        return f"I can't {'cancel' if request.cancel else 'list'} schedules here."
+    outcome = scene.desk.ask(name, _arguments(offered[name], request.which))
+    if outcome is None:
+        return ""
+    if outcome.kind != "done":
+        return _unfinished(outcome, "cancel the summary" if request.cancel else "list the schedules")
+    if request.cancel:
+        return f"The summary is cancelled.{_detail(outcome)}"
+    return _listed(outcome.data)
+
+
+def _arguments(tool: ToolSchema, which: str) -> dict[str, Any]:
+    """The words about which schedule, under the only name the tool requires."""
+    required = tool.parameters.get("required") or []
+    return {required[0]: which or "all"} if required else {}
+
+
+def _listed(data: Any) -> str:
+    rows = next((v for v in data.values() if isinstance(v, list)), []) if isinstance(data, dict) else data
+    if not isinstance(rows, list) or not rows:
+        return "Nothing is scheduled."
+    shown = [
+        ", ".join(plain(str(v)) for v in row.values() if v is not None) if isinstance(row, dict) else plain(str(row))
+        for row in rows
+    ]
+    return "\n".join(["Scheduled:", "", *(f"* {row}" for row in shown)])
+
+
+def _detail(outcome: Outcome) -> str:
+    """What the tool itself says about it, if it says it in words."""
+    data = outcome.data if isinstance(outcome.data, dict) else {}
+    said = [str(data[key]) for key in ("message", "summary", "explanation", "next") if isinstance(data.get(key), str)]
+    return f" {plain(' '.join(said))}" if said else ""
+
+
+def _unfinished(outcome: Outcome, what: str) -> str:
+    if outcome.kind == "waiting":
+        return f"I asked for approval: **{plain(outcome.text or what)}**. Nothing has been done yet."
+    if outcome.kind == "interrupted":
+        return f"I began to {what} and was interrupted; whether it happened is unknown."
+    return f"I could not {what}: {plain(outcome.text)}"
