@@ -2,7 +2,7 @@
 
 import random
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 from uuid import UUID, uuid5
 
@@ -49,8 +49,21 @@ class Claimed:
 class StepContext:
     """One try of one step. Everything random or timed in it agrees on every try."""
 
-    def __init__(self, execution: "Execution", path: str, attempt: int) -> None:
+    def __init__(
+        self,
+        execution: "Execution",
+        path: str,
+        attempt: int,
+        *,
+        intent_at: datetime | None = None,
+        recovered: bool = False,
+    ) -> None:
         self._execution = execution
+        self.intent_at = intent_at
+        """When the intent of a RECONCILE or IRREVERSIBLE step was committed (this process's wall clock), else None."""
+        self.recovered = recovered
+        """Whether an earlier claim of the run had started this step and did not finish it."""
+        self.started_at = datetime.now(UTC)
         self.path = path
         self.attempt = attempt
         self.run_id = execution.run.run_id

@@ -1,6 +1,7 @@
 """A handle on one run."""
 
 import asyncio
+import contextlib
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from pydantic_core import to_json
@@ -72,16 +73,13 @@ class Run(Generic[Out]):
                 ended.set()
 
         subscription = None
-        try:
+        with contextlib.suppress(PubSubUnavailableError):  # polling finds the end
             subscription = await self._pubsub.subscribe(f"{self.tenant}:run:{self.id}", look)
-        except PubSubUnavailableError:
-            pass  # polling finds the end
         try:
             while (row := await self.row()).state.live:
-                try:
-                    await asyncio.wait_for(ended.wait(), self._poll_s)
-                except TimeoutError:
-                    continue
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(self._poll_s):
+                        await ended.wait()
             return row
         finally:
             if subscription is not None:

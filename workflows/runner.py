@@ -2,7 +2,7 @@
 
 import asyncio
 import random
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from workflows.context import StepContext
@@ -57,14 +57,21 @@ class StepRunner:
             if cut_off and effect is Effect.IRREVERSIBLE:
                 return self._record_interrupted(step, path, Interrupted())
             if cut_off and (found := await self._reconcile(step, path, value)) is not None:
-                return self._finish(step, StepContext(execution, path, 1), found, effect)
+                return self._finish(step, self._context(path, 1, recovered=True), found, effect)
             await execution.boundary()
             if not cut_off:
-                execution.record(Record(intent, Status.INTENT))
+                execution.record(Record(intent, Status.INTENT, started_at=datetime.now(UTC)))
                 await execution.recorder.flush()
-        elif effect is not Effect.PURE:
+            return await self._tries(step, path, value, effect, recovered=cut_off)
+        if effect is not Effect.PURE:
             await execution.boundary()
         return await self._tries(step, path, value, effect)
+
+    def _context(self, path: str, attempt: int, *, recovered: bool = False) -> StepContext:
+        intent = self._execution.records.get(self._intent_path(path))
+        return StepContext(
+            self._execution, path, attempt, intent_at=intent.started_at if intent else None, recovered=recovered
+        )
 
     def _intent_path(self, path: str) -> str:
         """Where the next try says that it starts. A try that waited long has a record, and the one after it an intent of its own."""
@@ -73,7 +80,7 @@ class StepRunner:
 
     async def _reconcile(self, step: Step[Any, Any], path: str, value: Any) -> Any:
         assert step.reconcile is not None
-        ctx = StepContext(self._execution, path, 0)
+        ctx = self._context(path, 0, recovered=True)
         return await step.reconcile(ctx.idempotency_key, value, ctx)
 
     def _tried(self, path: str) -> int:
@@ -82,11 +89,13 @@ class StepRunner:
             tries += 1
         return tries
 
-    async def _tries(self, step: Step[Any, Any], path: str, value: Any, effect: Effect) -> Any:
+    async def _tries(
+        self, step: Step[Any, Any], path: str, value: Any, effect: Effect, *, recovered: bool = False
+    ) -> Any:
         tries = self._tried(path)
         while True:
             tries += 1
-            ctx = StepContext(self._execution, path, tries)
+            ctx = self._context(path, tries, recovered=recovered)
             try:
                 output = await self._call(step, ctx, value, effect)
                 return self._finish(step, ctx, output, effect)
@@ -109,7 +118,9 @@ class StepRunner:
             if stop.done() and not effect.needs_intent:
                 raise Cancelled  # it would be run again anyway; what can't be undone is awaited to its end
             if stop.done():
-                return await asyncio.wait_for(call, step.timeout_s)
+                await asyncio.wait({call}, timeout=step.timeout_s)
+                if call.done():
+                    return call.result()
             raise TimeoutError(f"step {ctx.path} took longer than {step.timeout_s} s")
         finally:
             stop.cancel()
@@ -120,7 +131,7 @@ class StepRunner:
     def _finish(self, step: Step[Any, Any], ctx: StepContext, output: Any, effect: Effect) -> Any:
         where = f"step {ctx.path}"
         output = check(output, step.output, where=f"the output of {where}")
-        record = Record(ctx.path, Status.OK, encode(output, step.output, where=where))
+        record = Record(ctx.path, Status.OK, encode(output, step.output, where=where), started_at=ctx.started_at)
         self._execution.record(record, ctx, durable=effect is not Effect.PURE)
         self.completed.append((step, ctx.path, output))
         return output

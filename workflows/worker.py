@@ -118,9 +118,10 @@ class Worker:
             self._wake.clear()
             claimed = await self._guarded(self._claim())
             if not claimed:
+                # Jitter keeps an idle fleet's polls apart. Not wait_for: before 3.12 it can swallow a cancellation.
                 with contextlib.suppress(TimeoutError):
-                    # Jitter keeps an idle fleet's polls apart.
-                    await asyncio.wait_for(self._wake.wait(), self._poll_s * random.uniform(0.75, 1.25))  # noqa: S311
+                    async with asyncio.timeout(self._poll_s * random.uniform(0.75, 1.25)):  # noqa: S311
+                        await self._wake.wait()
 
     async def _claim(self) -> int:
         free = self._concurrency - len(self._held)

@@ -4,19 +4,33 @@ import time
 from collections.abc import Callable
 
 import structlog
+from redis.exceptions import TimeoutError as RedisTimeoutError
 
 _log = structlog.get_logger()
 
 
 class Outage:
-    """Shared by everything that talks to one server. `clock` gives seconds that never go back."""
+    """Shared by everything that talks to one server. `clock` gives seconds that never go back.
 
-    def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
+    After a call that waited in vain, `hopeless` holds for `pause_s`, so that callers who can do without need not wait as well. A
+    refused connection costs nothing and is no reason to hold back.
+    """
+
+    def __init__(self, *, pause_s: float = 1.0, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
+        self._pause_s = pause_s
         self._since: float | None = None
+        self._hopeless_until = 0.0
+
+    @property
+    def hopeless(self) -> bool:
+        """Whether a call now would most likely wait in vain."""
+        return self._since is not None and self._clock() < self._hopeless_until
 
     def failed(self, error: BaseException) -> None:
         """A call did not get through."""
+        if isinstance(error, (TimeoutError, RedisTimeoutError)):
+            self._hopeless_until = self._clock() + self._pause_s
         if self._since is None:
             self._since = self._clock()
             _log.warning("pubsub_unavailable", error=f"{type(error).__name__}: {error}")

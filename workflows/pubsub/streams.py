@@ -60,6 +60,8 @@ class StreamLog:
 
     async def append(self, topic: str, event: Event) -> Offset:
         data = encode(topic, event, max_bytes=self._policy.max_bytes)
+        if self._outage.hopeless:
+            raise PubSubUnavailableError("Redis did not answer a moment ago; it is not asked again yet")
         limits = (self._policy.max_len, self._policy.stall_len)
         offset, group, state = await self._run(scripts.APPEND, topic, event.type, data, "", *limits)
         if group:
