@@ -9,6 +9,8 @@ MONTHS = (
     "july", "august", "september", "october", "november", "december",
 )  # fmt: skip
 WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+SEASONS = {"spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12}
+"""Meteorological seasons of the northern half of the earth, by the month in which their three begin."""
 NUMBERS = {
     "a": 1, "an": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7,
     "eight": 8, "nine": 9, "ten": 10, "eleven": 11, "twelve": 12, "couple": 2,
@@ -22,6 +24,7 @@ _MONTH_FIRST = re.compile(rf"{_MONTH} (?:the )?{_DAY}{_YEAR}")
 _ISO = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})")
 _DOTTED = re.compile(r"(\d{1,2})\.(\d{1,2})\.(\d{4})")
 _MONTH_ALONE = re.compile(rf"{_MONTH}{_YEAR}")
+_SHOPPING = re.compile(r"(?:the )?(black friday|cyber monday|christmas)(?: day)?(?:,? (\d{4}))?")
 _AGO = re.compile(r"(\d{1,4}|[a-z]+) days? ago")
 
 
@@ -102,7 +105,23 @@ def parse_day(text: str, *, today: date) -> date | None:
     if match := _AGO.fullmatch(text):
         days = count(match[1])
         return today - timedelta(days=days) if days is not None else None
-    return _calendar_day(text, today=today)
+    return _calendar_day(text, today=today) or _shopping_day(text, today=today)
+
+
+def _shopping_day(text: str, *, today: date) -> date | None:
+    """Black Friday (the day after November's fourth Thursday), Cyber Monday and Christmas; without a year, the last one."""
+    match = _SHOPPING.fullmatch(text)
+    if match is None:
+        return None
+    years = [int(match[2])] if match[2] else [today.year, today.year - 1]
+    found = date.max
+    for year in years:
+        first = date(year, 11, 1)
+        friday = first + timedelta(days=(3 - first.weekday()) % 7 + 22)
+        found = {"black friday": friday, "cyber monday": friday + timedelta(days=3)}.get(match[1], date(year, 12, 25))
+        if found <= today:
+            break
+    return found
 
 
 def _calendar_day(text: str, *, today: date) -> date | None:

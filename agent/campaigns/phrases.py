@@ -11,8 +11,10 @@ from datetime import date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from agent.campaigns.dates import (
+    SEASONS,
     add_months,
     count,
+    latest,
     month_number,
     month_start,
     parse_day,
@@ -248,6 +250,21 @@ def _part_of_year(words: str, today: date) -> Period | None:
     return None
 
 
+_SEASON = re.compile(rf"(?:(last|this|past|previous) )?({'|'.join(SEASONS)})(?:,? (?:of )?(\d{{4}}))?")
+
+
+def _season(words: str, today: date) -> Period | None:
+    match = _SEASON.fullmatch(words)
+    if match is None:
+        return None
+    month = SEASONS[match[2]]
+    start = date(int(match[3]), month, 1) if match[3] else latest(month, 1, today=today)
+    end = add_months(start, 3) - _DAY
+    if match[1] in {"last", "past", "previous"} and start <= today <= end:
+        start, end = add_months(start, -12), add_months(start, -9) - _DAY
+    return Period(start, end, f"{match[2]} {start.year}", months=3)
+
+
 def _month_or_year(words: str, today: date) -> Period | None:
     if re.fullmatch(r"(?:19|20)\d\d", words):
         year = int(words)
@@ -310,11 +327,12 @@ def _start_of(words: str, today: date) -> date | None:
     return period.start if period else None
 
 
-_RANGE = re.compile(r"(?:from |between )?(.+?) (?:to|until|till|through|thru|and|up to) (.+)")
+_RANGE = re.compile(r"(?:from )?(.+?) (?:to|until|till|through|thru|up to) (.+)")
+_BETWEEN = re.compile(r"between (.+?) and (.+)")
 
 
 def _range(words: str, today: date) -> Period | None:
-    match = _RANGE.fullmatch(words)
+    match = _BETWEEN.fullmatch(words) or _RANGE.fullmatch(words)
     if match is None:
         return None
     left, right = _FILLERS.sub("", match[1]), _FILLERS.sub("", match[2])
@@ -344,7 +362,7 @@ def _borrow(part: str, other: str) -> str:
 
 
 _Reader = Callable[[str, date], Period | None]
-_SIMPLE: tuple[_Reader, ...] = (_one_day, _last, _this, _ago, _part_of_year, _month_or_year, _weekend)
+_SIMPLE: tuple[_Reader, ...] = (_one_day, _last, _this, _ago, _part_of_year, _season, _month_or_year, _weekend)
 _READERS: tuple[_Reader, ...] = (*_SIMPLE, _since, _range)
 
 

@@ -1,5 +1,6 @@
 """Budget and status changes: what to call for them, and what came of it in words."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
@@ -22,6 +23,16 @@ class Told:
 
     text: str
     waiting: str = ""
+
+
+def together(told: Sequence[Told]) -> str:
+    """Several outcomes as one text; approvals asked for at once make one list."""
+    waiting = [each for each in told if each.waiting]
+    if len(waiting) < 2:
+        return "\n\n".join(each.text for each in told if each.text)
+    rest = [each.text for each in told if each.text and not each.waiting]
+    asked = [f"I asked for approval of {len(waiting)} changes; nothing has changed yet:", ""]
+    return "\n\n".join(["\n".join([*asked, *(f"* **{plain(each.waiting)}**" for each in waiting)]), *rest])
 
 
 def change_budgets(scene: Scene, request: Budget, chosen: Chosen) -> list[Told]:

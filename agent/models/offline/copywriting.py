@@ -31,10 +31,9 @@ _OFFER = re.compile(r"\d+(?:[.,]\d+)?\s?%(?:\s?off)?|[€$£]\s?\d+(?:[.,]\d+)?(
 def brief(clause: Clause) -> Email | None:
     """The brief in a clause that asks for email copy, else None."""
     words = clause.all_words
-    copy = "copy" in words or {"subject", "line"} <= words or {"subject", "lines"} <= words
-    if not (words & _EMAIL and words & _WRITE) and not (copy and (words & (_WRITE | _EMAIL))):
-        return None
-    if clause.question and not copy:
+    lines = "subject" in words and bool(words & {"line", "lines"})
+    copy = lines or ("copy" in words and bool(words & (_WRITE | _EMAIL)))
+    if not copy and not (words & _EMAIL and words & _WRITE and not clause.question):
         return None
     text = sentence(clause.tokens)
     offer = _OFFER.search(text)
@@ -58,8 +57,8 @@ def drafts(request: Email) -> str:
     title = subject[:1].upper() + subject[1:]
     offer = request.offer
     reward = f"{offer if 'off' in offer.lower() else f'{offer} off'}" if offer else ""
-    first_subject = f"{title}: {reward}" if reward else f"{title} is here"
-    first_line = f"{title} is here, and with it {reward}." if reward else f"{title} is here."
+    first_subject = f"{title}: {reward}" if reward else f"Now here: {subject}"
+    first_line = f"Now here: {subject}, with {reward}." if reward else f"Now here: {subject}."
     second_subject = f"Something for your next trip: {subject}"
     second_line = f"As one of our readers you get {reward}." if reward else "You hear of it before anyone else."
     return "\n".join(
@@ -80,7 +79,7 @@ def drafts(request: Email) -> str:
             "",
             "> Hello,",
             ">",
-            f"> the best trips begin before you leave the house. That is why we made {subject}. {second_line}",
+            f"> the best trips begin before you leave the house. Our idea for the next one: {subject}. {second_line}",
             ">",
             "> **Take a look**",
         ]

@@ -1,5 +1,6 @@
 """Results of campaign_performance as Markdown. Every number is taken from the result, none is computed here."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -73,16 +74,21 @@ def when(period: PeriodResult) -> str:
     """The period as a phrase with its exact days: "last week (16 to 22 November 2026)"."""
     days = dates(period)
     if period.label in {days, "the period before"} or period.label[:1].isdigit():
-        return f"on {days}" if period.days == 1 else f"in {days}"
-    if period.label[:1].isupper():
-        return f"on {days}" if period.days == 1 else f"in {period.label} ({days})"
-    if period.label.startswith("last ") and period.label[5:6].isdigit():
-        return f"in the {period.label} ({days})"
-    if period.label.startswith("year to date"):
-        return f"in the {period.label} ({days})"
-    if period.label.startswith("since "):
+        return f"on {days}" if period.days == 1 else f"over {days}"
+    if _ADVERBIAL.match(period.label):
         return f"{period.label} ({days})"
-    return f"{period.label} ({days})" if period.label != "the weekend" else f"at the weekend ({days})"
+    if period.days == 1:
+        return f"on {days}"
+    return f"at {period.label} ({days})" if period.label == "the weekend" else f"in {_articled(period.label)} ({days})"
+
+
+_ADVERBIAL = re.compile(
+    r"today|yesterday|this |last (?!\d)|since |a year earlier|.* ago$|the (?:day|week|month|quarter|year) before"
+)
+
+
+def _articled(text: str) -> str:
+    return f"the {text}" if text.startswith(("last ", "year ", "week ", "month ", "quarter ")) else text
 
 
 def performance(result: Performance, *, metrics: Sequence[str], side_by_side: bool, everything: bool) -> str:

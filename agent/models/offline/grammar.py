@@ -169,11 +169,12 @@ def _schedule(clause: Clause) -> list[Request]:
             for w in clause.words
             if w not in cancelling | _SUMMARY | POLITE | {"the", "my", "our", "a", "schedules", "sending"}
         ]
-        spans = [span.text for span in clause.spans]
+        spans = [re.sub(r"(?i)^the ", "", span.text) for span in clause.spans]
         return [Schedules(cancel=True, which=" ".join([*left, *spans]))]
     again = _AGAIN.search(sentence(clause.tokens))
     if again and (about or words & {"send", "post", "remind"}) and not words & {"budget", "budgets"}:
         when = re.sub(r"(?i)\b(?:summar\w+|digest|updates?|reports?|overview|recap|please)\b", "", again[0])
+        when = re.sub(r"(?i)\b(?:send|post|give|get|remind)\b(?: (?:me|us|it))?(?: (?:an?|the))?", "", when)
         return [Schedule(" ".join(when.split()).strip(" .,!?"))]
     if words & {"schedules", "scheduled", "summaries"} and not again:
         return [Schedules()]

@@ -131,10 +131,10 @@ def _ranking(scene: Scene, request: Ranking) -> Handled:
     if chosen.problem:
         return _ask(scene, request, chosen)
     last = scene.topic.last
-    metric = request.metric or (last.metric if isinstance(last, Ranking) and last.metric else "roas")
-    if request.metric is None and len(scene.topic.metrics) == 1:
-        metric = scene.topic.metrics[0]
-    highest = request.highest if request.metric else None
+    spoken = (
+        last.metric if isinstance(last, Ranking) else scene.topic.metrics[0] if len(scene.topic.metrics) == 1 else None
+    )
+    metric = request.metric or spoken or "roas"
     period = scene.period(request.period, relative=request.relative, inherit=True)
     outcome = scene.desk.ask(PERFORMANCE, {"campaigns": list(chosen.names) or "all", "period": period})
     asked = replace(request, metric=metric)
@@ -144,9 +144,9 @@ def _ranking(scene: Scene, request: Ranking) -> Handled:
     result = read_performance(outcome)
     if result is None:
         return Handled(f"I could not get the figures: {plain(outcome.text)}", scene.topic)
-    rows = figures.ranked_rows(result, metric, best=request.best, highest=highest)
+    rows = figures.ranked_rows(result, metric, best=request.best, highest=request.highest)
     names = tuple(row.name for row in rows[: max(request.top, 1)])
-    text = figures.ranking(result, metric, best=request.best, highest=highest, top=request.top)
+    text = figures.ranking(result, metric, best=request.best, highest=request.highest, top=request.top)
     return Handled(text, Topic(names=names, period=period, last=asked), period)
 
 
@@ -176,7 +176,7 @@ def _change(scene: Scene, request: Budget | SetStatus) -> Handled:
         scene.topic, names=chosen.names, everything=False, last=request, waiting=waiting, pending=None, choices=(),
         metrics=() if not open_amount else scene.topic.metrics,
     )  # fmt: skip
-    text = "\n\n".join(each.text for each in told if each.text)
+    text = changes.together(told)
     return Handled(f"{text}\n\n{chosen.aside}" if chosen.aside and text else text, topic)
 
 
@@ -194,9 +194,12 @@ def _listing(scene: Scene, request: Listing) -> Handled:
         return Handled(text, topic)
     rows = [scene.campaign(name) for name in names]
     active = sum(row.status == "active" for row in rows)
-    lead = f"{len(rows)} campaigns in {bold(scene.account.account.name)}, {active} of them active:"
+    where = bold(scene.account.account.name)
+    lead = f"{len(rows)} campaigns in {where}, {active} of them active:"
+    if active in {0, len(rows)}:
+        lead = f"{len(rows)} {rows[0].status} campaigns in {where}:"
     body = [[plain(row.name), row.status, row.channel, row.daily_budget] for row in rows]
-    return Handled(f"{lead}\n\n{table(['Campaign', 'Status', 'Channel', 'Daily budget'], body)}", topic)
+    return Handled(f"{lead}\n\n{table(['Campaign', 'Status', 'Channel', 'Daily budget'], body, texts=3)}", topic)
 
 
 def _report(scene: Scene, request: Report) -> Handled:
@@ -226,7 +229,7 @@ def _answered(scene: Scene, answer: Answer, tools: tuple[ToolSchema, ...]) -> Ha
     if topic.waiting and answer.yes:
         waiting = " and ".join(f"**{plain(each)}**" for each in topic.waiting)
         return Handled(
-            f"That waits for approval: {waiting}. A yes here does not approve it; use the buttons of the request.",
+            f"That waits for approval: {waiting}. A yes here does not approve it: that is done where the approval was asked for.",
             topic,
         )
     if answer.yes is False:

@@ -26,7 +26,7 @@ def quoted(text: str) -> str:
     return f"\u201c{plain(short if len(short) <= 120 else short[:117] + '…')}\u201d"
 
 
-def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A GFM table whose first column is text and whose others are numbers. Cells are escaped already."""
-    rule = ["---", *["---:"] * (len(head) - 1)]
+def table(head: Sequence[str], rows: Sequence[Sequence[str]], *, texts: int = 1) -> str:
+    """A GFM table whose first `texts` columns are text and whose others are numbers. Cells are escaped already."""
+    rule = ["---"] * texts + ["---:"] * (len(head) - texts)
     return "\n".join(f"| {' | '.join(cells)} |" for cells in (head, rule, *rows))

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 
+from agent.campaigns.dates import SEASONS
 from agent.campaigns.results import CampaignResult
 from agent.models.offline.vocabulary import CAMPAIGN, CHANNELS, CORRECTED, KNOWN, METRICS, TYPOS
 from agent.models.offline.words import Token, tokenise
@@ -22,7 +23,7 @@ def mark(tokens: Sequence[Token], campaigns: Sequence[CampaignResult]) -> list[T
     marked: list[Token] = []
     at = 0
     while at < len(corrected):
-        length, found = _mention(corrected, at, parts)
+        length, found = (0, ()) if _is_season(corrected, at) else _mention(corrected, at, parts)
         if found:
             text = " ".join(token.text for token in tokens[at : at + length])
             spoken = " ".join(token.word for token in corrected[at : at + length])
@@ -31,6 +32,18 @@ def mark(tokens: Sequence[Token], campaigns: Sequence[CampaignResult]) -> list[T
             marked.append(corrected[at])
         at += max(length, 1)
     return _with_plurals(_merged(marked, parts))
+
+
+def _is_season(tokens: Sequence[Token], at: int) -> bool:
+    """In "in winter" and "last summer 2025" the season is a time, and not the beginning of a name."""
+    if tokens[at].word not in SEASONS:
+        return False
+    before = tokens[at - 1].word if at else ""
+    after = tokens[at + 1] if at + 1 < len(tokens) else None
+    timed = after is None or after.kind in {"mark", "number"}
+    return timed and (
+        before in {"in", "during", "last", "this", "since"} or (after is not None and after.kind == "number")
+    )
 
 
 def _parts(name: str) -> tuple[str, ...]:

@@ -51,15 +51,16 @@ def ranking(clause: Clause) -> list[Request]:
     if has & WORST:
         found.append(replace(base, best=False))
     if has & MOST and not found:
-        found.append(_sized(base, highest=True))
+        found.append(_sized(clause, base, highest=True))
     if has & LEAST and not (has & (BEST | WORST)):
-        found.append(_sized(base, highest=False))
+        found.append(_sized(clause, base, highest=False))
     return found or [replace(base, top=0)]
 
 
-def _sized(base: Ranking, *, highest: bool) -> Ranking:
+def _sized(clause: Clause, base: Ranking, *, highest: bool) -> Ranking:
     """By size if a metric is named; "top campaigns" without one are the best, "bottom" ones the worst."""
-    return replace(base, best=highest, highest=highest if base.metric else None)
+    by_size = base.metric is not None or not clause.has & {"top", "bottom"}
+    return replace(base, best=highest, highest=highest if by_size else None)
 
 
 def _ranked_by(clause: Clause) -> str | None:

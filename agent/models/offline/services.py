@@ -74,8 +74,14 @@ def _listed(data: Any) -> str:
 def _detail(outcome: Outcome) -> str:
     """What the tool itself says about it, if it says it in words."""
     data = outcome.data if isinstance(outcome.data, dict) else {}
-    said = [str(data[key]) for key in ("message", "summary", "explanation", "next") if isinstance(data.get(key), str)]
-    return f" {plain(' '.join(said))}" if said else ""
+    said = [
+        str(data[key]).strip().rstrip(".")
+        for key in ("message", "summary", "explanation")
+        if isinstance(data.get(key), str)
+    ]
+    if isinstance(data.get("next"), str):
+        said.append(f"Next: {data['next']}")
+    return "".join(f" {plain(each)}." for each in said)
 
 
 def _unfinished(outcome: Outcome, what: str) -> str:

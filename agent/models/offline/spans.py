@@ -6,14 +6,16 @@ from dataclasses import dataclass
 from datetime import date, datetime
 
 from agent.campaigns import Period, PeriodError, UnknownPeriodError, parse_period, parse_relative
-from agent.campaigns.dates import MONTHS, month_number, weekday_number
+from agent.campaigns.dates import MONTHS, SEASONS, month_number, weekday_number
 from agent.models.offline.words import Token, sentence
 
 _LONGEST = 10
 _UNITS = frozenset(
     "day days week weeks fortnight fortnights month months quarter quarters year years weekend weekends".split()  # noqa: SIM905
 )
-_ALONE = frozenset({"today", "yesterday", "ytd", "mtd", "qtd", "wtd", "yoy", "before", "previous", "prior", "half"})
+_ALONE = frozenset(
+    {"today", "yesterday", "ytd", "mtd", "qtd", "wtd", "yoy", "before", "previous", "prior", "half", "christmas"}
+)
 _PREPOSITIONS = frozenset(
     {"in", "for", "during", "since", "of", "from", "until", "to", "between", "and", "vs", "versus", "over"}
 )
@@ -81,6 +83,7 @@ def _plausible(piece: Sequence[Token], before: Token | None) -> bool:
         or token.kind == "date"
         or month_number(word)
         or weekday_number(word) is not None
+        or word in SEASONS
         or re.search(r"\d", word)
         for word, token in zip(words, (t for t in piece if t.kind != "mark"), strict=True)
     ):

@@ -86,6 +86,12 @@ def read(text: str, *, now: datetime = NOW, time_zone: str = "Europe/Berlin") ->
         ("Nov 3rd, 2026", "2026-11-03", "2026-11-03"),
         ("the 3rd of November", "2026-11-03", "2026-11-03"),
         ("29 February", "2024-02-29", "2024-02-29"),
+        ("last summer", "2026-06-01", "2026-08-31"),
+        ("in winter", "2025-12-01", "2026-02-28"),
+        ("autumn 2025", "2025-09-01", "2025-11-30"),
+        ("Black Friday", "2025-11-28", "2025-11-28"),
+        ("cyber monday 2024", "2024-12-02", "2024-12-02"),
+        ("Christmas", "2025-12-25", "2025-12-25"),
     ],
 )
 def test_usual_wording_is_read(text: str, start: str, end: str) -> None:
@@ -99,6 +105,7 @@ def test_usual_wording_is_read(text: str, start: str, end: str) -> None:
         ("whenever", "no period"),
         ("", "no period"),
         ("last flurble", "no period"),
+        ("October and September", "no period"),
         ("tomorrow", "no period"),
         ("31 February 2026", "don't exist"),
         ("December 2026", "not begun"),

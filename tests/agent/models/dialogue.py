@@ -16,7 +16,11 @@ EXTRA_TOOLS = tuple(
     ToolSchema(
         name=name,
         description=name,
-        parameters={"type": "object", "properties": {each: {"type": "string"} for each in names}, "required": list(names)},
+        parameters={
+            "type": "object",
+            "properties": {each: {"type": "string"} for each in names},
+            "required": list(names),
+        },
     )
     for name, names in {
         "make_report": ("campaigns", "period"),
