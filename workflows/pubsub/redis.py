@@ -37,7 +37,7 @@ class RedisPubSub(Bus):
         rules = Policy(**policy)
         name = consumer or uuid.uuid4().hex
         log = StreamLog(
-            # The log keeps time itself. Two limits that end together cancel each other out, and the call then takes twice as long.
+            # The log keeps time itself; this is only what ends a call that it left behind.
             _client(url, timeout_s=2 * timeout_s, read_timeout_s=2 * timeout_s),
             # redis-py's own five seconds and its retries would cut a blocking read off and send it again, silently.
             blocking=lambda: _client(url, timeout_s=timeout_s, read_timeout_s=None),

@@ -3,8 +3,7 @@
 import asyncio
 import re
 import zlib
-from collections.abc import AsyncIterator, Callable, Collection
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Collection
 from typing import Any
 
 import structlog
@@ -55,6 +54,7 @@ class StreamLog:
         self._slots = asyncio.Semaphore(
             _CONNECTIONS
         )  # a thousand publishers share these connections instead of opening theirs
+        self._calls: set[asyncio.Task[Any]] = set()
         self._outage = Outage()
         self._readers: dict[int, PartitionReader] = {}
 
@@ -112,18 +112,7 @@ class StreamLog:
         await self._run(scripts.LEAVE, topic, group, consumer, self._policy.min_idle_ms)
 
     async def dead_letters(self, topic: str | None) -> list[DeadLetter]:
-        start = f"{self._prefix}:dead:"
-        pattern = re.sub(r"([*?\[\]\\])", r"\\\1", start) + "*"
-        letters = []
-        async with self._answering():
-            keys = (
-                [self._dead_key(topic)]
-                if topic is not None
-                else [key async for key in self._client.scan_iter(match=pattern)]
-            )
-            for key in sorted(keys):
-                rows = await self._client.xrange(key)
-                letters += [_letter(key.removeprefix(start).split(":", 1)[1], fields) for _, fields in rows]
+        letters: list[DeadLetter] = await self._in_time(lambda: self._dead_letters(topic))
         return letters
 
     async def redrive(self, letter: DeadLetter) -> Offset:
@@ -146,6 +135,8 @@ class StreamLog:
     async def close(self) -> None:
         for reader in self._readers.values():
             await reader.close()
+        if self._calls:
+            await asyncio.wait(self._calls)
         await self._client.aclose()
 
     def _reader(self, topic: str) -> PartitionReader:
@@ -171,19 +162,52 @@ class StreamLog:
     async def _call(self, script: str, keys: list[str], arguments: list[str | int]) -> Any:
         if script not in self._scripts:
             self._scripts[script] = self._client.register_script(script)
-        async with self._answering():
-            return await self._scripts[script](keys=keys, args=arguments)
+        return await self._in_time(lambda: self._scripts[script](keys=keys, args=arguments))
 
-    @asynccontextmanager
-    async def _answering(self) -> AsyncIterator[None]:
-        """Within it a call holds one of the connections, ends in time, and fails only with PubSubUnavailableError."""
+    async def _dead_letters(self, topic: str | None) -> list[DeadLetter]:
+        start = f"{self._prefix}:dead:"
+        pattern = re.sub(r"([*?\[\]\\])", r"\\\1", start) + "*"
+        keys = (
+            [self._dead_key(topic)]
+            if topic is not None
+            else [key async for key in self._client.scan_iter(match=pattern)]
+        )
+        letters = []
+        for key in sorted(keys):
+            rows = await self._client.xrange(key)
+            letters += [_letter(key.removeprefix(start).split(":", 1)[1], fields) for _, fields in rows]
+        return letters
+
+    async def _in_time(self, call: Callable[[], Awaitable[Any]]) -> Any:
+        """The call's result. Raises PubSubUnavailableError, after `timeout_s` at most.
+
+        The call runs in a task of its own and is left behind when its time is up: cancelled while it connects to a frozen
+        server, redis-py 8.1 may go on until its own limit.
+        """
+        task = asyncio.create_task(self._with_slot(call))
+        self._calls.add(task)
+        task.add_done_callback(self._forget)
         try:
-            async with asyncio.timeout(self._timeout_s), self._slots:
-                yield
+            done, _ = await asyncio.wait({task}, timeout=self._timeout_s)
+            if not done:
+                raise TimeoutError(f"no answer within {self._timeout_s} s")
+            result = task.result()
         except (RedisError, OSError, TimeoutError) as error:
             self._outage.failed(error)
             raise PubSubUnavailableError(f"Redis does not answer: {type(error).__name__}: {error}") from error
+        finally:
+            task.cancel()
         self._outage.succeeded()
+        return result
+
+    async def _with_slot(self, call: Callable[[], Awaitable[Any]]) -> Any:
+        async with self._slots:
+            return await call()
+
+    def _forget(self, task: asyncio.Task[Any]) -> None:
+        self._calls.discard(task)
+        if not task.cancelled():
+            task.exception()  # looked at, or asyncio complains about the ones left behind
 
     def _partition(self, topic: str) -> int:
         return zlib.crc32(topic.encode()) % self._partitions
