@@ -69,6 +69,7 @@ class StepContext:
         self.run_id = execution.run.run_id
         self.tenant = execution.run.tenant
         self.key = execution.run.key
+        self.fence = execution.run.fence
         self.claimed = Claimed()
         self.signals = Inbox(execution, self.claimed)
         self.log = structlog.get_logger()
@@ -104,12 +105,19 @@ class StepContext:
         self.claimed.writes.extend(writes)
 
     async def note(self, name: str, value: Any, *, writes: Sequence[Write] = ()) -> None:
-        """Commit a fact of this step at once, under the fence; later tries read it with `noted`. `value` is JSON-able."""
+        """Commit a fact of this step at once, under the fence; later tries read it with `noted`. `value` is JSON-able.
+
+        The first value under a name stays: noting it again, as a later try does, changes nothing.
+        """
         await self._execution.note(self.path, name, value, writes)
 
     def noted(self, name: str) -> Any:
         """The value of a note an earlier try (or this one) committed, or None."""
         return self._execution.noted(self.path, name)
+
+    def notes(self, prefix: str) -> dict[str, Any]:
+        """All notes of this step whose names begin with `prefix`, by name, oldest first."""
+        return self._execution.notes(self.path, prefix)
 
     def dispatch(self, workflow: "Workflow[Any, Any]", value: Any, *, key: str | None = None, name: str = "") -> str:
         """Start a background run in the commit of this step's record. Its end signals this run's key as "task". Returns its id."""

@@ -134,7 +134,9 @@ class Execution:
     # Notes
 
     async def note(self, path: str, name: str, value: Any, writes: Sequence[Write]) -> None:
-        """Commit a note at `path!name` now."""
+        """Commit a note at `path!name` now, unless it is there already."""
+        if f"{path}!{name}" in self.records:
+            return
         record = Record(f"{path}!{name}", Status.NOTE, to_json(value), started_at=None)
         self.records[record.path] = record
         self.recorder.add(record, writes=writes)
@@ -143,6 +145,13 @@ class Execution:
     def noted(self, path: str, name: str) -> Any:
         record = self.records.get(f"{path}!{name}")
         return None if record is None or record.output is None else from_json(record.output)
+
+    def notes(self, path: str, prefix: str) -> dict[str, Any]:
+        start = f"{path}!{prefix}"
+        found = [
+            record for record in self.records.values() if record.path.startswith(start) and record.status is Status.NOTE
+        ]
+        return {record.path.removeprefix(f"{path}!"): from_json(record.output or b"null") for record in found}
 
     # Children and events
 

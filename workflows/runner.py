@@ -56,8 +56,6 @@ class StepRunner:
             cut_off = intent in execution.records
             if cut_off and effect is Effect.IRREVERSIBLE:
                 return self._record_interrupted(step, path, Interrupted())
-            if cut_off and (found := await self._reconcile(step, path, value)) is not None:
-                return self._finish(step, self._context(path, 1, recovered=True), found, effect)
             await execution.boundary()
             if not cut_off:
                 execution.record(Record(intent, Status.INTENT, started_at=datetime.now(UTC)))
@@ -78,9 +76,9 @@ class StepRunner:
         tries = self._tried(path)
         return f"{path}~{tries}!intent" if tries else f"{path}!intent"
 
-    async def _reconcile(self, step: Step[Any, Any], path: str, value: Any) -> Any:
+    @staticmethod
+    async def _reconcile(step: Step[Any, Any], ctx: StepContext, value: Any) -> Any:
         assert step.reconcile is not None
-        ctx = self._context(path, 0, recovered=True)
         return await step.reconcile(ctx.idempotency_key, value, ctx)
 
     def _tried(self, path: str) -> int:
@@ -97,7 +95,8 @@ class StepRunner:
             tries += 1
             ctx = self._context(path, tries, recovered=recovered)
             try:
-                output = await self._call(step, ctx, value, effect)
+                found = await self._reconcile(step, ctx, value) if recovered and effect is Effect.RECONCILE else None
+                output = found if found is not None else await self._call(step, ctx, value, effect)
                 return self._finish(step, ctx, output, effect)
             except StoreUnavailableError:
                 raise  # no failure of the step: the run is given back and goes on when storage does

@@ -1,0 +1,95 @@
+"""Approvals: a risky call is shown, decided by a person, and then run exactly as it was shown."""
+
+import hashlib
+from datetime import datetime, timedelta
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+from pydantic_core import to_json
+
+from agent.channel import Card
+from agent.models.base import Person, ToolCall
+from agent.thread import Thread
+from agent.tools import Evidence
+from workflows.storage import Insert, Select, Store, Update
+from workflows.storage.tables import APPROVALS
+
+LIFETIME = timedelta(hours=24)
+
+
+class Approval(BaseModel):
+    """One approval. `digest` is of tool and arguments as shown: anything else is not what was approved."""
+
+    model_config = ConfigDict(frozen=True)
+
+    id: str
+    thread: Thread
+    call: ToolCall
+    evidence: Evidence
+    requester: Person
+    digest: str
+    expires_at: datetime
+    message_id: str | None = None
+    state: str = "pending"
+    by_user: str | None = None
+    reason: str | None = None
+
+    @property
+    def card(self) -> Card:
+        """What is shown of it."""
+        return Card.model_validate(
+            {
+                "approval_id": self.id,
+                "evidence": self.evidence,
+                "requester": self.requester,
+                "expires_at": self.expires_at,
+                "state": self.state,
+                "by_user": self.by_user,
+                "reason": self.reason,
+            }
+        )
+
+    @property
+    def intact(self) -> bool:
+        """Whether the call is the one that was shown."""
+        return self.digest == digest(self.call)
+
+
+def digest(call: ToolCall) -> str:
+    """A hash of a tool's name and arguments."""
+    return hashlib.sha256(to_json([call.name, sorted(call.arguments.items())])).hexdigest()
+
+
+def asked(approval: Approval, *, workflow: str) -> Insert:
+    """The row of a new approval; its decision signals `workflow` at the thread's key."""
+    body = approval.model_dump(mode="json", exclude={"id", "thread", "state", "by_user", "reason", "expires_at"})
+    return Insert(
+        APPROVALS,
+        {
+            "tenant": approval.thread.tenant,
+            "id": approval.id,
+            "workflow": workflow,
+            "key": approval.thread.key,
+            "expires_at": approval.expires_at,
+            "body": body,
+        },
+    )
+
+
+def shown(approval: Approval, message_id: str) -> Update:
+    """Where its card stands."""
+    body = approval.model_dump(mode="json", exclude={"id", "thread", "state", "by_user", "reason", "expires_at"})
+    return Update(
+        APPROVALS, {"tenant": approval.thread.tenant, "id": approval.id}, {"body": {**body, "message_id": message_id}}
+    )
+
+
+async def find(store: Store, tenant: str, approval_id: str) -> Approval | None:
+    """An approval of this tenant."""
+    rows = await store.read(Select(APPROVALS, {"tenant": tenant, "id": approval_id}))
+    return _approval(rows[0]) if rows else None
+
+
+def _approval(row: dict[str, Any]) -> Approval:
+    known = {name: row[name] for name in ("id", "state", "by_user", "reason", "expires_at")}
+    return Approval.model_validate({**row["body"], **known, "thread": Thread.of(row["tenant"], row["key"])})

@@ -1,0 +1,209 @@
+"""Running tool calls: those that may run, those that ask first, and those that were approved."""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+from pydantic_core import to_json
+
+from agent import approvals
+from agent.approvals import LIFETIME, Approval
+from agent.channel import Channel
+from agent.inbox import SYSTEM
+from agent.messages import Transcript, added
+from agent.models.base import Message, Text, ToolCall, ToolResult
+from agent.tools import Tool, Toolbox, ToolContext, ToolError
+from agent.turn import CallRef, Turn
+from workflows import Effect, Interrupted, Retry, StepContext
+from workflows.storage import Insert, Store, StoreUnavailableError
+from workflows.tracing import Tracer
+
+RETRY = Retry(times=2, base=0.2, cap=2)
+UNKNOWN = {"status": "interrupted", "outcome": "unknown"}
+
+BeforeTool = Callable[[str], Awaitable[None]]
+"""Called with a tool's name before it runs; development uses it to slow or fail one."""
+
+
+class Ran(BaseModel):
+    """A call that was answered; its result is in the transcript at `position`."""
+
+    model_config = ConfigDict(frozen=True)
+
+    position: int
+    is_error: bool = False
+
+
+class Calls:
+    """Runs the calls of a turn. `workflow` names what decisions on approvals signal."""
+
+    def __init__(
+        self,
+        store: Store,
+        toolbox: Toolbox,
+        channel: Channel,
+        tracer: Tracer,
+        *,
+        workflow: str,
+        before_tool: BeforeTool | None = None,
+    ) -> None:
+        self._store = store
+        self._toolbox = toolbox
+        self._channel = channel
+        self._tracer = tracer
+        self._workflow = workflow
+        self._before_tool = before_tool
+        self._transcript = Transcript(store)
+
+    def effect(self, ref: CallRef) -> Effect:
+        """A call is as risky as its tool. Asking posts a card, which can be looked up; an unknown tool only answers that it is unknown."""
+        try:
+            tool = self._toolbox.get(ref.tool)
+        except ToolError:
+            return Effect.READ
+        if ref.approval_id is None and tool.permission != "run":
+            return Effect.RECONCILE
+        return tool.effect
+
+    async def nothing_found(self, key: str, ref: CallRef, ctx: StepContext) -> None:
+        """A call cut off while it asked is entered again: the card is looked up there."""
+
+    # The model's own calls
+
+    async def run(self, ref: CallRef, ctx: StepContext) -> Ran | Interrupted:
+        """Run one call, or ask for it, and put its result into the transcript."""
+        call = await self._call(ref)
+        result, is_error = await self._result(ref, call, ctx)
+        ctx.write(_result_row(ref, call, result, ctx.run_id, is_error=is_error))
+        return Ran(position=ref.position, is_error=is_error)
+
+    async def _call(self, ref: CallRef) -> ToolCall:
+        messages = await self._transcript.get(ref.thread, [ref.message_id])
+        return messages[ref.message_id].tool_calls[ref.index]
+
+    async def _result(self, ref: CallRef, call: ToolCall, ctx: StepContext) -> tuple[str, bool]:
+        try:
+            tool = self._toolbox.get(call.name)
+            if tool.permission == "block":
+                raise ToolError(f"{call.name} is not allowed here")
+            if tool.permission == "ask":
+                return await self._ask(ref, tool, call, ctx), False
+            return await self._run(tool, call, ref, ctx, key=ctx.idempotency_key)
+        except ToolError as error:
+            return to_json({"error": str(error)}).decode(), True
+
+    async def _run(self, tool: Tool, call: ToolCall, ref: CallRef, ctx: StepContext, *, key: str) -> tuple[str, bool]:
+        """Run a tool. A failure that leaves the outcome open is told as such; a read is tried again before it is given up."""
+        context = ToolContext(ref.thread.tenant, ref.asker, await ctx.now(), key, self._reporter(ref, ctx))
+        with self._tracer.span(f"execute_tool {tool.name}", kind="tool") as span:
+            span.attributes.update(
+                {"gen_ai.tool.name": tool.name, "gen_ai.tool.call.id": call.id, "effect": tool.effect.value}
+            )
+            await ctx.emit("tool_started", tool=tool.name)
+            try:
+                if self._before_tool is not None:
+                    await self._before_tool(tool.name)
+                return await tool.run(call.arguments, context), False
+            except ToolError as error:
+                return to_json({"error": str(error)}).decode(), True
+            except StoreUnavailableError:
+                raise
+            except Exception as error:
+                span.attributes["error"] = f"{type(error).__name__}: {error}"
+                if tool.effect is Effect.IRREVERSIBLE:
+                    return to_json({**UNKNOWN, "reason": f"{type(error).__name__}: {error}"}).decode(), True
+                if ctx.attempt <= RETRY.times:
+                    raise
+                return to_json({"error": f"{tool.name} failed: {type(error).__name__}: {error}"}).decode(), True
+
+    def _reporter(self, ref: CallRef, ctx: StepContext) -> Callable[[str], Awaitable[None]]:
+        async def report(text: str) -> None:
+            await self._channel.working(ref.thread, text)
+            await ctx.emit("progress", text=text)
+
+        return report
+
+    # Asking
+
+    async def _ask(self, ref: CallRef, tool: Tool, call: ToolCall, ctx: StepContext) -> str:
+        """Show the call to its approvers. The row comes first, so that the card can be answered the moment it is seen."""
+        arguments = tool.check(call.arguments)
+        assert tool.evidence is not None
+        now = await ctx.now()
+        context = ToolContext(ref.thread.tenant, ref.asker, now, ctx.idempotency_key, self._reporter(ref, ctx))
+        approval = Approval(
+            id=str(ctx.uuid("approval")),
+            thread=ref.thread,
+            call=call,
+            evidence=await tool.evidence(context, **arguments),
+            requester=ref.asker,
+            digest=approvals.digest(call),
+            expires_at=now + LIFETIME,
+        )
+        await ctx.note("approval", {"id": approval.id}, writes=[approvals.asked(approval, workflow=self._workflow)])
+        message_id = await self._channel.ask(ref.thread, approval.card, notes=ctx)
+        ctx.write(approvals.shown(approval, message_id))
+        waiting = {"status": "awaiting_approval", "approval_id": approval.id, "summary": approval.evidence.title}
+        return to_json(waiting).decode()
+
+    # Approved calls
+
+    async def run_approved(self, ref: CallRef, ctx: StepContext) -> Ran | Interrupted:
+        """Run exactly the call that was shown. Its key derives from the approval, so nothing runs it twice."""
+        approval = await self._approval(ref)
+        result, is_error = await self._approved_result(approval, ref, ctx)
+        ctx.write(_decided_row(ref, approval, result, ctx.run_id, is_error=is_error))
+        return Ran(position=ref.position, is_error=is_error)
+
+    async def _approval(self, ref: CallRef) -> Approval:
+        approval = await approvals.find(self._store, ref.thread.tenant, ref.approval_id or "")
+        assert approval is not None, "the drain that made this reference has read the row"
+        return approval
+
+    async def _approved_result(self, approval: Approval, ref: CallRef, ctx: StepContext) -> tuple[str, bool]:
+        try:
+            tool = self._toolbox.get(approval.call.name)
+            if tool.permission == "block" or not approval.intact or approval.state != "approved":
+                raise ToolError(f"{approval.call.name} is not allowed any more; nothing was done")
+            return await self._run(tool, approval.call, ref, ctx, key=f"approval:{approval.id}")
+        except ToolError as error:
+            return to_json({"error": str(error)}).decode(), True
+
+    # What was cut off
+
+    async def collect(self, outputs: Mapping[str, Any], ctx: StepContext) -> Turn:
+        """The turn after its calls: what was cut off gets a result that says so, and the model may read back."""
+        turn = Turn.model_validate(outputs["keep"])
+        refs = turn.calls or turn.approved
+        for ref, outcome in zip(refs, _outcomes(outputs), strict=True):
+            if isinstance(outcome, Interrupted):
+                ctx.write(await self._interrupted_row(ref, outcome, ctx.run_id))
+        return turn.model_copy(update={"calls": (), "approved": ()})
+
+    async def _interrupted_row(self, ref: CallRef, outcome: Interrupted, run_id: str) -> Insert:
+        tool = self._toolbox.get(ref.tool)
+        unknown = to_json({**UNKNOWN, "reason": outcome.reason, "read_back": tool.read_back}).decode()
+        if ref.approval_id is not None:
+            return _decided_row(ref, await self._approval(ref), unknown, run_id, is_error=True)
+        return _result_row(ref, await self._call(ref), unknown, run_id, is_error=True)
+
+
+def _outcomes(outputs: Mapping[str, Any]) -> Sequence[Any]:
+    found = next(value for name, value in outputs.items() if name != "keep")
+    return [
+        Interrupted.model_validate(each) if isinstance(each, dict) and each.get("interrupted") else each
+        for each in found
+    ]
+
+
+def _result_row(ref: CallRef, call: ToolCall, content: str, run_id: str, *, is_error: bool) -> Insert:
+    result = ToolResult(call_id=call.id, name=call.name, content=content, is_error=is_error)
+    message = Message(role="tool", parts=(result,))
+    return added(ref.thread, f"{ref.message_id}:{ref.index}", message, position=ref.position, run_id=run_id)
+
+
+def _decided_row(ref: CallRef, approval: Approval, content: str, run_id: str, *, is_error: bool) -> Insert:
+    by = f" by {approval.by_user}" if approval.by_user else ""
+    text = f"approval {approval.id}: approved{by}; {'error' if is_error else 'result'}: {content}"
+    message = Message(role="user", parts=(Text(text=text),), author=SYSTEM, notice=True)
+    return added(ref.thread, f"notice:approval:{approval.id}", message, position=ref.position, run_id=run_id)

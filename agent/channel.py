@@ -1,0 +1,129 @@
+"""The seam to where people talk: drafts that stream, answers that appear once, cards that ask."""
+
+from datetime import datetime
+from typing import Any, Literal, Protocol
+
+from pydantic import BaseModel, ConfigDict
+
+from agent.models.base import Person
+from agent.thread import Thread
+from agent.tools import Evidence
+
+
+class Draft(BaseModel):
+    """An answer that is being shown while it is made: the id of its message, once it is known to exist."""
+
+    model_config = ConfigDict(frozen=True)
+
+    delivery_id: str
+    message_id: str | None = None
+    live: bool = True
+    """Whether what is shown is the text so far. One cut off, or taken over from a dead worker, is finished by an edit instead."""
+    fence: int = 0
+    """The claim that began it."""
+    began_at: datetime | None = None
+    """When it was begun, if its start was sent and no message id is known: it may or may not exist."""
+
+
+class Delivered(BaseModel):
+    """Where an answer stands: one message id per part."""
+
+    model_config = ConfigDict(frozen=True)
+
+    message_ids: tuple[str, ...]
+
+
+Decision = Literal["pending", "approved", "denied", "expired"]
+
+
+class Card(BaseModel):
+    """What an approver is shown."""
+
+    model_config = ConfigDict(frozen=True)
+
+    approval_id: str
+    evidence: Evidence
+    requester: Person
+    expires_at: datetime
+    state: Decision = "pending"
+    by_user: str | None = None
+    reason: str | None = None
+
+
+class Notes(Protocol):
+    """Durable facts of a step in progress: a StepContext."""
+
+    intent_at: datetime | None
+    recovered: bool
+    attempt: int
+    fence: int
+
+    async def note(self, name: str, value: Any) -> None:
+        """Commit a fact now."""
+        ...
+
+    def noted(self, name: str) -> Any:
+        """A fact committed before, or None."""
+        ...
+
+    def notes(self, prefix: str) -> dict[str, Any]:
+        """All facts committed before whose names begin with `prefix`."""
+        ...
+
+
+class Stream(Protocol):
+    """A draft in the making."""
+
+    async def append(self, text: str) -> None:
+        """Show more text. Never fails: what can't be shown now is in the final answer."""
+        ...
+
+    async def pause(self) -> Draft | None:
+        """Show what is buffered, and say what stands so far; None if nothing was shown."""
+        ...
+
+
+class Channel(Protocol):
+    """One chat system. Every operation raises `ChannelUnavailableError` when it should be tried again later."""
+
+    async def working(self, thread: Thread, text: str) -> None:
+        """Show that the agent works on it. Best effort."""
+        ...
+
+    async def idle(self, thread: Thread) -> None:
+        """Take that back. Best effort."""
+        ...
+
+    def stream(self, thread: Thread, asker: Person, *, delivery_id: str, draft: Draft | None, notes: Notes) -> Stream:
+        """A stream that goes on with `draft`, or begins one with its first text."""
+        ...
+
+    async def deliver(
+        self, thread: Thread, text: str, *, delivery_id: str, draft: Draft | None, notes: Notes
+    ) -> Delivered:
+        """Make `text` the answer: finish its draft, or post it. Whatever was cut off before, it stands there once."""
+        ...
+
+    async def find(self, thread: Thread, *, delivery_id: str, notes: Notes) -> Delivered | None:
+        """The whole answer, if it stands there already."""
+        ...
+
+    async def ask(self, thread: Thread, card: Card, *, notes: Notes) -> str:
+        """Post a card, once. Returns its message id."""
+        ...
+
+    async def settle(self, thread: Thread, message_id: str, card: Card) -> None:
+        """Make a card tell how it was decided. Best effort."""
+        ...
+
+
+class ChannelUnavailableError(Exception):
+    """The chat system did not take it now; nothing is known to have been posted. `retry_after_s` in seconds, if it said so."""
+
+    def __init__(self, message: str, *, retry_after_s: float | None = None) -> None:
+        super().__init__(message)
+        self.retry_after_s = retry_after_s
+
+
+class ChannelGoneError(Exception):
+    """The place can't be posted to any more (archived, removed, uninstalled): an operator or the owner must act."""

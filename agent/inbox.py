@@ -1,0 +1,123 @@
+"""Taking in what was said: messages, decisions on approvals, ends of background work, in order and each once."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic_core import from_json
+
+from agent import approvals
+from agent.messages import Transcript, added, taken_in
+from agent.models.base import Message, Person, Text
+from agent.stops import Stops
+from agent.thread import Thread
+from agent.turn import CallRef, Turn
+from workflows import StepContext
+from workflows.storage import Store
+from workflows.storage.base import Signal
+
+SYSTEM = Person(id="system", name="system")
+
+
+@dataclass(slots=True)
+class _Taken:
+    """What one drain adds to a turn."""
+
+    position: int
+    asker: Person
+    approved: list[CallRef]
+    news: int = 0
+
+
+class Inbox:
+    """Drains a turn's signals into the transcript."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._transcript = Transcript(store)
+        self._stops = Stops(store)
+
+    async def open(self, value: None, ctx: StepContext) -> Turn:
+        """Begin a turn with everything that waits. Nothing to do: an idle turn."""
+        assert ctx.key is not None
+        thread = Thread.of(ctx.tenant, ctx.key)
+        position = await self._transcript.next_position(thread)
+        turn = Turn(thread=thread, position=position, asker=SYSTEM, state="idle")
+        return await self.drain(turn, ctx)
+
+    async def drain(self, turn: Turn, ctx: StepContext) -> Turn:
+        """Take in what has arrived since, before the next model call. A turn that has its answer takes in no more."""
+        if turn.state in ("answered", "exhausted"):
+            return turn
+        signals = await ctx.signals.drain()
+        if not signals:
+            return turn
+        taken = _Taken(turn.position, turn.asker, [])
+        await self._messages(turn.thread, [each for each in signals if each.name == "message"], taken, ctx)
+        for signal in signals:
+            if signal.name == "approval":
+                await self._decision(turn.thread, signal, taken, ctx)
+            elif signal.name == "task":
+                self._task(turn.thread, signal, taken, ctx)
+        state = "going" if taken.news or taken.approved or turn.continued else turn.state
+        return turn.model_copy(
+            update={
+                "position": taken.position,
+                "asker": taken.asker,
+                "approved": (*turn.approved, *taken.approved),
+                "state": state,
+            }
+        )
+
+    async def _messages(self, thread: Thread, signals: list[Signal], taken: _Taken, ctx: StepContext) -> None:
+        """In the order they were written, which a redelivery may have changed; those a stop was meant for are left out."""
+        ids = sorted({str(_payload(signal)["id"]) for signal in signals})
+        if not ids:
+            return
+        stopped_at = await self._stops.latest(thread)
+        known = await self._transcript.get(thread, ids)
+        for message_id in ids:
+            if message_id not in known or message_id <= stopped_at:
+                continue
+            ctx.write(taken_in(thread, message_id, position=taken.position, run_id=ctx.run_id))
+            taken.asker = known[message_id].author or taken.asker
+            taken.position += 1
+            taken.news += 1
+
+    async def _decision(self, thread: Thread, signal: Signal, taken: _Taken, ctx: StepContext) -> None:
+        """An approved call is to be run; a denial or expiry is told to the model. The row is the truth, not the signal."""
+        approval = await approvals.find(self._store, thread.tenant, str(_payload(signal)["approval_id"]))
+        if approval is None or approval.thread != thread:
+            return
+        if taken.asker is SYSTEM or taken.asker.id == SYSTEM.id:
+            taken.asker = approval.requester
+        if approval.state == "approved":
+            taken.approved.append(
+                CallRef(
+                    thread=thread, message_id="", index=0, tool=approval.call.name, position=taken.position,
+                    asker=approval.requester, approval_id=approval.id,
+                )
+            )  # fmt: skip
+            taken.position += 1
+            return
+        by = f" by {approval.by_user}" if approval.by_user and approval.state == "denied" else ""
+        reason = f"; reason: {approval.reason}" if approval.reason else ""
+        self._notice(thread, f"approval {approval.id}: {approval.state}{by}{reason}", signal, taken, ctx)
+
+    def _task(self, thread: Thread, signal: Signal, taken: _Taken, ctx: StepContext) -> None:
+        """Background work posts its own result; only its failure is news for the conversation."""
+        payload = _payload(signal)
+        if payload.get("state") != "done":
+            self._notice(
+                thread, f"background work {payload.get('path', '')} ended: {payload.get('state')}", signal, taken, ctx
+            )
+
+    @staticmethod
+    def _notice(thread: Thread, text: str, signal: Signal, taken: _Taken, ctx: StepContext) -> None:
+        message = Message(role="user", parts=(Text(text=text),), author=SYSTEM, notice=True)
+        ctx.write(added(thread, f"notice:{signal.dedup_key}", message, position=taken.position, run_id=ctx.run_id))
+        taken.position += 1
+        taken.news += 1
+
+
+def _payload(signal: Signal) -> dict[str, Any]:
+    return dict(from_json(signal.payload or b"{}"))

@@ -1,0 +1,145 @@
+"""The agent's turn, as workflows: call the model, run its tools, take in what was said meanwhile, again; then deliver."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from agent.answer import RETRY as DELIVERY_RETRY
+from agent.answer import Answers
+from agent.calls import RETRY as TOOL_RETRY
+from agent.calls import BeforeTool, Calls
+from agent.channel import Channel, Delivered
+from agent.guidance import Guidance
+from agent.inbox import Inbox
+from agent.models.base import Model
+from agent.reasoning import RETRY as MODEL_RETRY
+from agent.reasoning import Reasoning
+from agent.tools import Toolbox
+from agent.turn import CallRef, Turn
+from workflows import Effect, Workflow, step, workflow
+from workflows.storage import Store
+from workflows.tracing import Tracer
+
+LOOP = "agentic-loop"
+NOTICE = "turn-notice"
+MAX_ITERATIONS = 25
+PARALLEL_TOOLS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Agent:
+    """The agent's workflows: `turn` is started by signals at a thread's key; `notice` tells of a turn that has no answer."""
+
+    turn: Workflow[None, Any]
+    notice: Workflow[Any, Any]
+
+    @property
+    def workflows(self) -> tuple[Workflow[Any, Any], ...]:
+        """What an engine has to know."""
+        return (self.turn, self.notice)
+
+
+def make_agent(
+    *,
+    store: Store,
+    model: Model,
+    toolbox: Toolbox,
+    guidance: Guidance,
+    channel: Channel,
+    tracer: Tracer,
+    max_iterations: int = MAX_ITERATIONS,
+    before_tool: BeforeTool | None = None,
+) -> Agent:
+    """Compose the agent. Each part is an ordinary step, testable alone."""
+    inbox = Inbox(store)
+    reasoning = Reasoning(
+        store=store,
+        model=model,
+        toolbox=toolbox,
+        guidance=guidance,
+        channel=channel,
+        tracer=tracer,
+        max_iterations=max_iterations,
+    )
+    calls = Calls(store, toolbox, channel, tracer, workflow=LOOP, before_tool=before_tool)
+    answers = Answers(store, channel)
+
+    execution = (
+        workflow("agentic-execution")
+        .then(_approved_calls(calls))
+        .then(step(id="call-model", effect=Effect.READ, retry=MODEL_RETRY)(reasoning.call_model))
+        .then(_model_calls(calls))
+        .then(step(id="check-background-tasks", effect=Effect.PURE)(check_background_tasks))
+        .then(step(id="drain-signals", effect=Effect.PURE)(inbox.drain))
+        .then(step(id="is-task-complete", effect=Effect.PURE)(reasoning.is_task_complete))
+        .commit()
+    )
+    conversation = (
+        workflow("conversation")
+        .dowhile(execution, is_continued, max_iterations=max_iterations)
+        .then(
+            step(id="deliver", effect=Effect.RECONCILE, reconcile=answers.find, retry=DELIVERY_RETRY)(answers.deliver)
+        )
+        .commit()
+    )
+    turn = (
+        workflow(LOOP, on_failure=NOTICE)
+        .then(step(id="open", effect=Effect.PURE)(inbox.open))
+        .branch((is_continued, conversation), otherwise=step(id="rest", effect=Effect.PURE)(rest))
+        .commit()
+    )
+    apology = step(id="apologise", effect=Effect.RECONCILE, reconcile=answers.find_apology, retry=DELIVERY_RETRY)(
+        answers.apologise
+    )
+    return Agent(turn=turn, notice=workflow(NOTICE).then(apology).commit())
+
+
+def is_continued(turn: Turn) -> bool:
+    """Whether the loop goes on."""
+    return turn.continued
+
+
+async def check_background_tasks(turn: Turn) -> Turn:
+    """Background tasks tell of themselves by signals, which the drain that follows takes in: nothing waits here."""
+    return turn
+
+
+async def rest(turn: Turn) -> Delivered:
+    """Nothing was left to do: a stop covered it, or a background task had only finished."""
+    return Delivered(message_ids=())
+
+
+async def keep(turn: Turn) -> Turn:
+    """Carry the turn past its calls."""
+    return turn
+
+
+def _model_calls(calls: Calls) -> Workflow[Turn, Turn]:
+    run = step(id="run-tool", effect=calls.effect, retry=TOOL_RETRY, reconcile=calls.nothing_found)(calls.run)
+    each = workflow("tools").then(_listed("calls")).foreach(run, concurrency=PARALLEL_TOOLS).commit()
+    return _beside("run-tools", each, calls)
+
+
+def _approved_calls(calls: Calls) -> Workflow[Turn, Turn]:
+    run = step(id="run-approved", effect=calls.effect, retry=TOOL_RETRY, reconcile=calls.nothing_found)(
+        calls.run_approved
+    )
+    each = workflow("approved").then(_listed("approved")).foreach(run).commit()
+    return _beside("run-approved-calls", each, calls)
+
+
+def _beside(name: str, each: Workflow[Turn, Any], calls: Calls) -> Workflow[Turn, Turn]:
+    """Run the calls while the turn is carried along beside them, and put both together again."""
+    return (
+        workflow(name)
+        .then(step(id="with-turn", effect=Effect.PURE)(keep))
+        .parallel(step(id="keep", effect=Effect.PURE)(keep), each)
+        .then(step(id="collect", effect=Effect.PURE)(calls.collect))
+        .commit()
+    )
+
+
+def _listed(field: str) -> Any:
+    async def listed(turn: Turn) -> list[CallRef]:
+        return list(getattr(turn, field))
+
+    return step(id=f"list-{field}", effect=Effect.PURE)(listed)

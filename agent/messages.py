@@ -1,0 +1,136 @@
+"""The transcript: every message of a thread, stored once. Turns refer to it by id and position, never by copy."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from agent.models.base import Message, Part, Person, ToolResult
+from agent.thread import Thread
+from workflows.storage import Column, Index, Insert, Is, Select, Store, Table, Update
+
+MESSAGES = Table(
+    "messages",
+    (
+        Column("tenant", "text"),
+        Column("thread", "text"),
+        Column("id", "text"),  # a person's message: its timestamp; ours: derived from run and step
+        Column("position", "int", null=True),  # its place in the conversation; null until a turn takes it in
+        Column("role", "text"),
+        Column("notice", "bool", default=False),
+        Column("author", "json", null=True),
+        Column("parts", "json"),
+        Column("run_id", "text", null=True),
+        Column("at", "time", default="now"),
+    ),
+    ("tenant", "thread", "id"),
+    (Index("messages_window", ("tenant", "thread", "position")),),
+)
+
+PARTICIPATION = Table(
+    "participation",
+    (Column("tenant", "text"), Column("thread", "text"), Column("since", "time", default="now")),
+    ("tenant", "thread"),
+)
+"""Threads the agent takes part in: replies there need no mention. Durable, so that a deploy forgets none."""
+
+PARTS: TypeAdapter[tuple[Part, ...]] = TypeAdapter(tuple[Part, ...])
+WINDOW = 120
+"""Messages of a thread that a model call sees; a longer thread costs a turn no more than this."""
+
+
+class Transcript:
+    """Reads the messages of threads, and describes the writes that add to them."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    async def window(self, thread: Thread, *, limit: int = WINDOW) -> tuple[Message, ...]:
+        """The last `limit` messages in order, beginning with a person's, tool results of one reply joined."""
+        query = Select(MESSAGES, {**_of(thread), "position": Is("!=", None)}, order=("-position",), limit=limit)
+        rows = reversed(await self._store.read(query))
+        return _joined(_message(row) for row in rows)
+
+    async def get(self, thread: Thread, ids: Sequence[str]) -> dict[str, Message]:
+        """Messages by id."""
+        rows = await self._store.read(Select(MESSAGES, {**_of(thread), "id": Is("in", list(ids))}))
+        return {row["id"]: _message(row) for row in rows}
+
+    async def next_position(self, thread: Thread) -> int:
+        """The first free position."""
+        query = Select(MESSAGES, {**_of(thread), "position": Is("!=", None)}, order=("-position",), limit=1)
+        rows = await self._store.read(query)
+        return int(rows[0]["position"]) + 1 if rows else 1
+
+    async def takes_part(self, thread: Thread) -> bool:
+        """Whether the agent takes part in a thread."""
+        return bool(await self._store.read(Select(PARTICIPATION, _of(thread))))
+
+
+def arrived(thread: Thread, message_id: str, message: Message) -> Insert:
+    """A person's message, as it is accepted."""
+    return Insert(MESSAGES, _row(thread, message_id, message))
+
+
+def taken_in(thread: Thread, message_id: str, *, position: int, run_id: str) -> Update:
+    """A turn takes a message in."""
+    return Update(MESSAGES, {**_of(thread), "id": message_id}, {"position": position, "run_id": run_id})
+
+
+def added(thread: Thread, message_id: str, message: Message, *, position: int, run_id: str) -> Insert:
+    """A message of the turn's own: the model's, a tool's, a notice."""
+    return Insert(MESSAGES, {**_row(thread, message_id, message), "position": position, "run_id": run_id})
+
+
+def joins(thread: Thread) -> Insert:
+    """The agent takes part in this thread from now on."""
+    return Insert(PARTICIPATION, _of(thread))
+
+
+def _of(thread: Thread) -> dict[str, Any]:
+    return {"tenant": thread.tenant, "thread": thread.key}
+
+
+def _row(thread: Thread, message_id: str, message: Message) -> dict[str, Any]:
+    return {
+        **_of(thread),
+        "id": message_id,
+        "role": message.role,
+        "notice": message.notice,
+        "author": message.author.model_dump() if message.author else None,
+        "parts": PARTS.dump_python(message.parts, mode="json"),
+    }
+
+
+def _message(row: dict[str, Any]) -> Message:
+    author = Person.model_validate(row["author"]) if row["author"] else None
+    return Message(role=row["role"], parts=PARTS.validate_python(row["parts"]), author=author, notice=row["notice"])
+
+
+def _joined(messages: Iterable[Message]) -> tuple[Message, ...]:
+    """Providers want all results of one reply in one message, and a conversation that begins with a person."""
+    joined: list[Message] = []
+    for message in messages:
+        if not joined and message.role != "user":
+            continue
+        if joined and message.role == "tool" and joined[-1].role == "tool":
+            joined[-1] = joined[-1].model_copy(update={"parts": joined[-1].parts + message.parts})
+        else:
+            joined.append(message)
+    return tuple(_answered(joined))
+
+
+def _answered(messages: list[Message]) -> Iterable[Message]:
+    """Every call has its result: one that was cut off before it had any is said to be so, or the provider refuses the window."""
+    for message, following in zip(messages, [*messages[1:], None], strict=True):
+        yield message
+        calls = {call.id: call for call in message.tool_calls}
+        if following is not None and following.role == "tool":
+            for part in following.parts:
+                calls.pop(getattr(part, "call_id", ""), None)
+        if calls:
+            lost = '{"status": "not_run", "reason": "the turn ended before this call"}'
+            results = tuple(
+                ToolResult(call_id=call.id, name=call.name, content=lost, is_error=True) for call in calls.values()
+            )
+            yield Message(role="tool", parts=results)

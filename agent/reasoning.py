@@ -1,0 +1,109 @@
+"""The model call: the thread window goes in, text streams out as it comes, one assistant message is recorded."""
+
+from contextlib import aclosing
+from typing import Any
+
+from agent.channel import Channel
+from agent.guidance import Guidance
+from agent.messages import Transcript, added
+from agent.models.base import Finished, Model, ModelAccessError, ModelRequest, ModelRequestError, TextDelta, Usage
+from agent.tools import Toolbox
+from agent.turn import CallRef, Turn
+from workflows import Retry, StepContext
+from workflows.storage import Store
+from workflows.tracing import Tracer
+
+RETRY = Retry(times=4, base=0.5, cap=20, non_retryable=(ModelRequestError, ModelAccessError))
+"""Overload, rate limits and lost connections are tried again, never sooner than the provider says."""
+
+
+class Reasoning:
+    """Calls the model, one iteration of a turn."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        model: Model,
+        toolbox: Toolbox,
+        guidance: Guidance,
+        channel: Channel,
+        tracer: Tracer,
+        max_iterations: int,
+    ) -> None:
+        self._model = model
+        self._toolbox = toolbox
+        self._guidance = guidance
+        self._channel = channel
+        self._tracer = tracer
+        self._transcript = Transcript(store)
+        self._max_iterations = max_iterations
+
+    async def call_model(self, turn: Turn, ctx: StepContext) -> Turn:
+        """The turn after one model call: with calls to run, or with its answer. Cut off, it is made again from the start."""
+        await self._channel.working(turn.thread, "is thinking…")
+        request = ModelRequest(
+            system=self._guidance.text(),
+            messages=await self._transcript.window(turn.thread),
+            tools=self._toolbox.schemas,
+            now=await ctx.now(),
+        )
+        delivery_id = turn.draft.delivery_id if turn.draft else f"{ctx.run_id}:answer"
+        stream = self._channel.stream(turn.thread, turn.asker, delivery_id=delivery_id, draft=turn.draft, notes=ctx)
+        if turn.answer:
+            await stream.append("\n\n")
+        finished = await self._listen(request, stream, ctx)
+        draft = await stream.pause()
+        message_id = f"{ctx.run_id}:{turn.iteration}"
+        ctx.write(added(turn.thread, message_id, finished.message, position=turn.position, run_id=ctx.run_id))
+        return self._after(turn, finished, message_id).model_copy(update={"draft": draft or turn.draft})
+
+    async def is_task_complete(self, turn: Turn) -> Turn:
+        """The turn with its budget applied: out of iterations, it ends and says so. What is shown then needs an edit."""
+        if turn.state != "going" or turn.iteration < self._max_iterations:
+            return turn
+        draft = turn.draft.model_copy(update={"live": False}) if turn.draft else None
+        return turn.model_copy(update={"state": "exhausted", "draft": draft})
+
+    async def _listen(self, request: ModelRequest, stream: Any, ctx: StepContext) -> Finished:
+        with self._tracer.span(f"chat {self._model.name}", kind="model") as span:
+            span.attributes["gen_ai.operation.name"] = "chat"
+            span.attributes["gen_ai.request.model"] = self._model.name
+            async with aclosing(self._model.stream(request)) as events:  # type: ignore[type-var]
+                async for event in events:
+                    if isinstance(event, TextDelta):
+                        await stream.append(event.text)
+                        await ctx.emit("token", text=event.text)
+                    else:
+                        span.attributes["gen_ai.usage.input_tokens"] = event.usage.input_tokens
+                        span.attributes["gen_ai.usage.output_tokens"] = event.usage.output_tokens
+                        span.attributes["gen_ai.response.finish_reasons"] = [event.stop]
+                        return event
+        raise ModelRequestError(f"{self._model.name} ended its stream without finishing")
+
+    def _after(self, turn: Turn, finished: Finished, message_id: str) -> Turn:
+        calls = tuple(
+            CallRef(
+                thread=turn.thread, message_id=message_id, index=index, tool=call.name, position=turn.position + 1 + index, asker=turn.asker
+            )
+            for index, call in enumerate(finished.message.tool_calls)
+        )  # fmt: skip
+        return turn.model_copy(
+            update={
+                "position": turn.position + 1 + len(calls),
+                "iteration": turn.iteration + 1,
+                "calls": calls,
+                "approved": (),
+                "answer": (*turn.answer, message_id) if finished.message.text.strip() else turn.answer,
+                "state": "going" if calls else "answered",
+                "usage": _sum(turn.usage, finished.usage),
+            }
+        )
+
+
+def _sum(one: Usage, other: Usage) -> Usage:
+    return Usage(
+        input_tokens=one.input_tokens + other.input_tokens,
+        output_tokens=one.output_tokens + other.output_tokens,
+        cached_tokens=one.cached_tokens + other.cached_tokens,
+    )
