@@ -1,0 +1,56 @@
+"""How a conversation is worded for a provider: who said what, and what the system itself says."""
+
+import re
+from collections.abc import Sequence
+from zoneinfo import ZoneInfo
+
+from agent.models.base import Message, ModelRequest, Person, Text
+
+NOTICE = "[system notice]"
+
+# What people write must not look like our own notices or like someone else's words: a line that begins like one of our prefixes
+# loses its meaning by a backslash.
+_PREFIX_IN_TEXT = re.compile(r"(?im)^([^\S\n]*)(?=\[[^\]\n]*(?:\bsystem\s+notice\b|\([^()\n]*\)\s*)\])")
+
+
+def person(author: Person) -> str:
+    """ "Ada (U1)", without characters that could end the prefix early."""
+    name = re.sub(r"[\[\]()\s]+", " ", author.name).strip() or "somebody"
+    return f"{name} ({author.id})"
+
+
+def worded(message: Message) -> list[str]:
+    """The texts of a message, those of people and of the system marked as such; blank ones are left out."""
+    texts = [part.text for part in message.parts if isinstance(part, Text) and part.text.strip()]
+    if message.role != "user":
+        return texts
+    if message.notice:
+        return [f"{NOTICE} {text}" for text in texts]
+    prefix = f"[{person(message.author)}] " if message.author else ""
+    return [prefix + _PREFIX_IN_TEXT.sub(r"\1\\", text) for text in texts]
+
+
+def present(request: ModelRequest) -> str:
+    """A notice of the time, in UTC and where the last speaker is. Kept out of the system prompt, which then stays cacheable."""
+    text = f"{NOTICE} It is now {request.now:%A, %Y-%m-%d %H:%M} UTC."
+    author = next((message.author for message in reversed(request.messages) if message.author), None)
+    if author is None:
+        return text
+    try:
+        local = request.now.astimezone(ZoneInfo(author.time_zone))
+    except (KeyError, ValueError, OSError):
+        return text
+    return f"{text} For {person(author)} it is {local:%A, %Y-%m-%d %H:%M} ({author.time_zone})."
+
+
+def turns(messages: Sequence[Message]) -> list[list[Message]]:
+    """Runs of messages that one side said; tool results belong to the user's side. Messages without parts are left out."""
+    result: list[list[Message]] = []
+    for message in messages:
+        if not message.parts:
+            continue
+        if result and (result[-1][0].role == "assistant") == (message.role == "assistant"):
+            result[-1].append(message)
+        else:
+            result.append([message])
+    return result
