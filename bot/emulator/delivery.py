@@ -91,6 +91,7 @@ class Deliveries:
     def set_urls(self, urls: tuple[str, ...]) -> None:
         """Where the app listens from now on. Events made before any URL was known are sent when one is."""
         self.urls = urls
+        self._updates.publish("config", request_url=list(urls))
         if urls:
             self._url_set.set()
         else:

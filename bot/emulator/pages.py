@@ -6,7 +6,7 @@ from aiohttp import web
 
 TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 # No script, style or picture from anywhere else, so that nothing a message carries can call out.
-POLICY = "default-src 'self'; img-src 'self' data: https:; style-src 'self' 'unsafe-inline'; frame-ancestors 'none'"
+POLICY = "default-src 'self'; img-src 'self' data: https: http://127.0.0.1:* http://localhost:*; style-src 'self' 'unsafe-inline'; frame-ancestors 'none'"
 
 
 def add_page_routes(app: web.Application) -> None:

@@ -23,7 +23,9 @@ class Updates:
         return self._last
 
     def publish(self, kind: str, **facts: object) -> None:
-        """Record one change of `kind` (message, deleted, status, session, delivery, view, channel, workspace, clock)."""
+        """Record one change of `kind` (message, deleted, status, session, delivery, view, channel,
+        workspace, clock, config).
+        """
         self._last += 1
         self._entries.append({"n": self._last, "kind": kind, **facts})
         self._wake()

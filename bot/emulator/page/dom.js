@@ -1,0 +1,33 @@
+// Elements without markup: text goes in as text.
+
+export function el(tag, properties = {}, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(properties)) {
+    if (name === "class") element.className = value;
+    else if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    else if (name.includes("-") || name === "role" || name === "for") element.setAttribute(name, value);
+    else element[name] = value;
+  }
+  element.append(...children.filter((child) => child !== null && child !== undefined && child !== ""));
+  return element;
+}
+
+export const byId = (id) => document.getElementById(id);
+
+export const avatar = (userId, name = "") => el("img", { src: `/_emulator/avatars/${userId}.svg`, alt: name });
+
+export function toast(text) {
+  const shown = el("div", { class: "toast" }, text);
+  byId("toasts").append(shown);
+  setTimeout(() => shown.remove(), 6000);
+}
+
+// Runs `work` and shows what went wrong, if anything did.
+export async function trying(work) {
+  try {
+    return await work();
+  } catch (error) {
+    toast(error.message);
+    return null;
+  }
+}
