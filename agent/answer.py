@@ -76,7 +76,7 @@ class Answers:
         if failed.state is RunState.CANCELLED:
             return f"Stopped, as you asked.{did}"
         reason = _reason(failed)
-        return f"I could not finish this: {reason}{did} Your messages are kept; ask me again and I start over."
+        return f"I could not finish this: {reason}{did} Ask me again and I start over."
 
     async def _finished_tools(self, run_id: str) -> list[str]:
         """Calls that were approved and run: reads are no news."""

@@ -69,7 +69,7 @@ class Engine:
             if worker
             else None
         )  # fmt: skip
-        self.clock = Clock(self.store, self.pubsub, sweeps=sweeps) if clock else None
+        self.clock = Clock(self.store, self.pubsub, sweeps=(self.expire_approvals, *sweeps)) if clock else None
         self._deployment = deployment
         self._stop = asyncio.Event()
 
@@ -248,6 +248,13 @@ class Engine:
         if decided:
             await self._hint("wake", Event("wake", {"run_id": run_id}))
         return decided
+
+    async def expire_approvals(self) -> int:
+        """Let pending approvals past their time expire, which wakes their threads: a sweep for the clock."""
+        expired = await self.store.expired_approvals()
+        for tenant, approval_id, name in expired:
+            await self.decide(self.workflow(name), tenant=tenant, approval_id=approval_id, decision="expired", by="")
+        return len(expired)
 
     def workflow(self, name: str) -> Workflow[Any, Any]:
         """The newest registered version of a workflow. Raises NoExecutorError."""

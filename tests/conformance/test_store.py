@@ -376,7 +376,6 @@ class TestEnd:
         assert [
             (each.key, each.signal.dedup_key, each.signal.payload) for each in await store.dead_signals(tenant="T1")
         ] == [("thread", "m1", b'"hi"')]
-        assert len(await store.untold_signals()) == 1
         assert await store.dead_signals(tenant="T2") == []
 
     async def test_it_does_not_pass_a_signal_it_has_not_seen(self, store: AnyStore) -> None:
@@ -487,8 +486,10 @@ class TestApprovals:
         await self.ask(store, minutes=5)
         assert not (await self.decide(store, "expired"))[0]
         await store.set_clock_offset(timedelta(minutes=6))
+        assert await store.expired_approvals() == [("T1", "a1", "w")]
         assert not (await self.decide(store))[0]
         assert (await self.decide(store, "expired"))[0]
+        assert await store.expired_approvals() == []
 
     async def test_another_tenant_cannot_decide(self, store: AnyStore) -> None:
         await self.ask(store)

@@ -339,10 +339,6 @@ class Store(Protocol):
         """The dead letters of a tenant's inboxes, newest first."""
         ...
 
-    async def untold_signals(self, limit: int = 100) -> list[DeadSignal]:
-        """Dead letters of all tenants whose authors have not been told yet, oldest first."""
-        ...
-
     # Approvals
     async def decide(
         self,
@@ -356,6 +352,10 @@ class Store(Protocol):
         version: str,
     ) -> tuple[bool, str | None]:
         """Decide a pending approval and wake its thread, in one. Returns (decided, run id); decided False: it was not pending any more."""
+        ...
+
+    async def expired_approvals(self, limit: int = 100) -> list[tuple[str, str, str]]:
+        """Pending approvals past their time, of all tenants, as (tenant, id, workflow)."""
         ...
 
     # Schedules

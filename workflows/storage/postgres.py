@@ -325,11 +325,6 @@ class PostgresStore:
         query = Select(DEAD_SIGNALS, {"tenant": tenant}, order=("-died_at",), limit=limit)
         return [dead_signal(row) for row in await self.read(query)]
 
-    async def untold_signals(self, limit: int = 100) -> list[DeadSignal]:
-        statement = f"select {sql.DEAD_SIGNAL} from dead_signals where not told order by died_at limit $1"
-        rows = await self._fetch(statement, limit)
-        return [dead_signal(dialect.decode_row(POSTGRES, DEAD_SIGNALS, row)) for row in rows]
-
     # Approvals
 
     async def decide(
@@ -346,6 +341,10 @@ class PostgresStore:
         row = await self._row(sql.DECIDE, tenant, approval_id, decision, by, successor_id, reason, version)
         assert row is not None
         return row["decided"], row["run_id"]
+
+    async def expired_approvals(self, limit: int = 100) -> list[tuple[str, str, str]]:
+        statement = "select tenant, id, workflow from approvals where state = 'pending' and expires_at <= threadline_now() order by expires_at limit $1"
+        return [(row[0], row[1], row[2]) for row in await self._fetch(statement, limit)]
 
     # Schedules
 

@@ -488,12 +488,6 @@ class SqliteStore:
         query = Select(DEAD_SIGNALS, {"tenant": tenant}, order=("-died_at",), limit=limit)
         return [dead_signal(row) for row in await self.read(query)]
 
-    async def untold_signals(self, limit: int = 100) -> list[DeadSignal]:
-        columns = ", ".join(column.name for column in DEAD_SIGNALS.columns)
-        sql = f"select {columns} from dead_signals where not told order by died_at limit ?"
-        rows = await self._call(lambda: self._rows(sql, limit))
-        return [dead_signal(dialect.decode_row(SQLITE, DEAD_SIGNALS, row)) for row in rows]
-
     # Approvals
 
     async def decide(
@@ -520,6 +514,10 @@ class SqliteStore:
             return True, self._deliver(successor, "approval", f"approval:{approval_id}", payload)[0]
 
         return await self._transact(run)
+
+    async def expired_approvals(self, limit: int = 100) -> list[tuple[str, str, str]]:
+        sql = "select tenant, id, workflow from approvals where state = 'pending' and expires_at <= ? order by expires_at limit ?"
+        return await self._transact(lambda: [tuple(row) for row in self._rows(sql, self._now(), limit)])
 
     # Schedules
 

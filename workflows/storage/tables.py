@@ -97,10 +97,9 @@ DEAD_SIGNALS = Table(
         Column("carried", "int", default=1),
         Column("created_at", "time"),
         Column("died_at", "time", default="now"),
-        Column("told", "bool", default=False),
     ),
     ("tenant", "run_id", "seq"),
-    (Index("dead_signals_untold", ("died_at",), where="not told"),),
+    (Index("dead_signals_newest", ("tenant", "died_at")),),
 )
 
 OUTBOX = Table(

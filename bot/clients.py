@@ -1,0 +1,80 @@
+"""Slack clients by tenant. None of them retries by itself: a blind retry of a post is a second post."""
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from slack_sdk.web.async_client import AsyncWebClient
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """What the app is in one workspace or org: its token and its own ids."""
+
+    tenant: str
+    token: str
+    bot_user_id: str
+    bot_id: str
+    team_name: str = ""
+
+
+class CredentialSource(Protocol):
+    """Where credentials come from: one token from the settings, or the installations in storage."""
+
+    async def credentials(self, tenant: str) -> Credentials | None:
+        """The tenant's, or None if the app is not installed there. Raises StoreUnavailableError, and what Slack's client raises."""
+        ...
+
+
+class UnknownTenantError(Exception):
+    """The app is not installed in this workspace (any more)."""
+
+
+class Clients:
+    """Makes and keeps one client per token. `timeout_s` bounds each request."""
+
+    def __init__(self, source: CredentialSource, *, api_url: str, timeout_s: float = 5.0) -> None:
+        self._source = source
+        self._api_url = api_url
+        self._timeout_s = timeout_s
+        self._clients: dict[str, AsyncWebClient] = {}
+
+    async def of(self, tenant: str) -> AsyncWebClient:
+        """The tenant's client. Raises UnknownTenantError."""
+        return self.with_token((await self.credentials(tenant)).token)
+
+    async def credentials(self, tenant: str) -> Credentials:
+        """The tenant's credentials. Raises UnknownTenantError."""
+        found = await self._source.credentials(tenant)
+        if found is None:
+            raise UnknownTenantError(f"the app is not installed in {tenant}")
+        return found
+
+    def with_token(self, token: str) -> AsyncWebClient:
+        """A client for a token."""
+        if token not in self._clients:
+            timeout: Any = self._timeout_s
+            self._clients[token] = AsyncWebClient(
+                token=token, base_url=self._api_url, timeout=timeout, retry_handlers=[]
+            )
+        return self._clients[token]
+
+
+class OneWorkspace:
+    """Credentials of the single workspace whose token is in the settings; its ids are asked once."""
+
+    def __init__(self, token: str, *, api_url: str) -> None:
+        self._token = token
+        self._api_url = api_url
+        self._known: Credentials | None = None
+
+    async def credentials(self, tenant: str) -> Credentials | None:
+        if self._known is None:
+            who = await AsyncWebClient(token=self._token, base_url=self._api_url, timeout=5).auth_test()
+            self._known = Credentials(
+                tenant=str(who["team_id"]),
+                token=self._token,
+                bot_user_id=str(who["user_id"]),
+                bot_id=str(who["bot_id"]),
+                team_name=str(who["team"]),
+            )
+        return self._known if tenant == self._known.tenant else None

@@ -1,0 +1,52 @@
+"""Block Kit for approvals: a card that always tells the truth about its state."""
+
+from typing import Any
+
+from agent.channel import Card
+from bot.render.text import escaped, neutral
+
+APPROVE = "approval_approve"
+DENY = "approval_deny"
+
+Blocks = list[dict[str, Any]]
+
+STATES = {"approved": ":white_check_mark: Approved", "denied": ":no_entry: Denied", "expired": ":hourglass: Expired"}
+
+
+def card_text(card: Card) -> str:
+    """The card in one line, for notifications."""
+    return escaped(neutral(f"Approval needed: {card.evidence.title}"))
+
+
+def card_blocks(card: Card) -> Blocks:
+    """The card: what would happen, who asked, until when, and either two buttons or how it was decided."""
+    title = escaped(neutral(card.evidence.title))
+    blocks: Blocks = [{"type": "section", "text": {"type": "mrkdwn", "text": f"*Approval needed*\n{title}"[:3000]}}]
+    fields = [
+        {"type": "mrkdwn", "text": f"*{escaped(label)}*\n{escaped(neutral(value))}"[:2000]}
+        for label, value in card.evidence.facts[:10]
+    ]
+    if fields:
+        blocks.append({"type": "section", "fields": fields})
+    asked = f"Asked by {_person(card.requester.id)} · expires <!date^{int(card.expires_at.timestamp())}^{{date_short_pretty}} {{time}}|{card.expires_at:%Y-%m-%d %H:%M} UTC>"
+    blocks.append({"type": "context", "elements": [{"type": "mrkdwn", "text": asked}]})
+    blocks.append(_decision(card) if card.state != "pending" else _buttons(card))
+    return blocks
+
+
+def _person(user_id: str) -> str:
+    return f"<@{user_id}>" if user_id.startswith(("U", "W")) else escaped(user_id)
+
+
+def _buttons(card: Card) -> dict[str, Any]:
+    def button(action_id: str, text: str, style: str) -> dict[str, Any]:
+        label = {"type": "plain_text", "text": text}
+        return {"type": "button", "action_id": action_id, "text": label, "style": style, "value": card.approval_id}
+
+    return {"type": "actions", "elements": [button(APPROVE, "Approve", "primary"), button(DENY, "Deny", "danger")]}
+
+
+def _decision(card: Card) -> dict[str, Any]:
+    by = f" by {_person(card.by_user)}" if card.by_user else ""
+    reason = f": {escaped(neutral(card.reason))}" if card.reason else ""
+    return {"type": "context", "elements": [{"type": "mrkdwn", "text": f"{STATES[card.state]}{by}{reason}"[:3000]}]}

@@ -1,0 +1,163 @@
+"""Slack as the agent's channel: drafts, answers, cards, status."""
+
+import contextlib
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import structlog
+from slack_sdk.errors import SlackApiError
+
+from agent.channel import Card, ChannelGoneError, ChannelUnavailableError, Delivered, Draft, Notes
+from agent.models.base import Person
+from agent.thread import Thread
+from bot.clients import Clients
+from bot.render.cards import card_blocks, card_text
+from bot.render.posting import NO_BLOCKS, Post, Posting
+from bot.render.stream import SlackStream
+from bot.render.text import escaped, fallback, neutral, parts
+
+OVER = {"message_not_in_streaming_state", "stopped_by_user"}
+
+
+class SlackChannel:
+    """Implements `agent.channel.Channel` with Slack's Web API."""
+
+    def __init__(self, clients: Clients, *, deadline_s: float = 8.0) -> None:
+        self._clients = clients
+        self._posting = Posting(clients, deadline_s=deadline_s)
+
+    # Status
+
+    async def working(self, thread: Thread, text: str) -> None:
+        await self._status(thread, text)
+
+    async def idle(self, thread: Thread) -> None:
+        await self._status(thread, "")
+
+    async def _status(self, thread: Thread, text: str) -> None:
+        """Slack itself takes a status back when the app posts, and after two minutes."""
+        try:
+            client = await self._clients.of(thread.tenant)
+            await client.assistant_threads_setStatus(channel_id=thread.channel, thread_ts=thread.root, status=text)
+        except Exception as error:
+            structlog.get_logger().debug("status_not_set", error=f"{type(error).__name__}: {error}")
+
+    # Answers
+
+    def stream(
+        self, thread: Thread, asker: Person, *, delivery_id: str, draft: Draft | None, notes: Notes
+    ) -> SlackStream:
+        return SlackStream(self._clients, thread, asker, delivery_id=delivery_id, draft=draft, notes=notes)
+
+    async def deliver(
+        self, thread: Thread, text: str, *, delivery_id: str, draft: Draft | None, notes: Notes
+    ) -> Delivered:
+        posts = _posts(thread, text, delivery_id)
+        first = await self._first(posts[0], draft, notes)
+        return Delivered(message_ids=(first, *[await self._posting.once(post, notes) for post in posts[1:]]))
+
+    async def _first(self, post: Post, draft: Draft | None, notes: Notes) -> str:
+        draft = await self._located(post.thread, draft)
+        if draft is not None and draft.message_id is not None:
+            finished = await self._finish(post, draft, draft.message_id)
+            if finished is not None:
+                return finished
+        return await self._posting.once(post, notes)
+
+    async def _located(self, thread: Thread, draft: Draft | None) -> Draft | None:
+        """A stream whose start was sent and whose id was lost is found by bot, thread and time, and adopted."""
+        if draft is None or draft.message_id is not None or draft.began_at is None:
+            return draft
+        me = await self._clients.credentials(thread.tenant)
+        for message in await self._posting.replies(thread, since=draft.began_at):
+            ours = message.get("bot_id") == me.bot_id or message.get("user") == me.bot_user_id
+            if ours and not message.get("metadata") and float(message["ts"]) >= draft.began_at.timestamp() - 5:
+                return draft.model_copy(update={"message_id": str(message["ts"]), "live": False})
+        self._posting.believe_absence(draft.began_at)
+        return None
+
+    async def _finish(self, post: Post, draft: Draft, ts: str) -> str | None:
+        """End a stream, or edit what it showed: both can be done again. None: the message was deleted, so post anew."""
+        client = await self._clients.of(post.thread.tenant)
+        channel = post.thread.channel
+        try:
+            await Posting.call(client.chat_stopStream(channel=channel, ts=ts, metadata=post.metadata))
+            if draft.live:
+                return ts
+        except SlackApiError as error:
+            if error.response.get("error") == "message_not_found":
+                return None
+            if error.response.get("error") not in OVER:
+                raise
+        return await self._edit(post, ts)
+
+    async def _edit(self, post: Post, ts: str) -> str | None:
+        client = await self._clients.of(post.thread.tenant)
+        for blocks in (list(post.blocks), None):
+            try:
+                await Posting.call(
+                    client.chat_update(
+                        channel=post.thread.channel, ts=ts, text=post.text, blocks=blocks, metadata=post.metadata
+                    )
+                )
+                return ts
+            except SlackApiError as error:
+                code = error.response.get("error")
+                if code == "message_not_found":
+                    return None
+                if code not in NO_BLOCKS or blocks is None:
+                    raise
+        return None
+
+    async def find(self, thread: Thread, *, delivery_id: str, notes: Notes) -> Delivered | None:
+        """A look only: what is missing or uncertain is for `deliver` to settle."""
+        since = notes.intent_at or datetime.now(UTC)
+        with contextlib.suppress(ChannelUnavailableError, ChannelGoneError, SlackApiError):
+            return _delivered(await self._posting.replies(thread, since=since), delivery_id)
+        return None
+
+    # Cards
+
+    async def ask(self, thread: Thread, card: Card, *, notes: Notes) -> str:
+        post = Post(thread, f"approval:{card.approval_id}", 0, card_text(card), card_blocks(card))
+        return await self._posting.once(post, notes)
+
+    async def settle(self, thread: Thread, message_id: str, card: Card) -> None:
+        try:
+            client = await self._clients.of(thread.tenant)
+            await client.chat_update(
+                channel=thread.channel, ts=message_id, text=card_text(card), blocks=card_blocks(card)
+            )
+        except Exception as error:
+            structlog.get_logger().warning(
+                "card_not_settled", approval=card.approval_id, error=f"{type(error).__name__}: {error}"
+            )
+
+
+def _posts(thread: Thread, text: str, delivery_id: str) -> list[Post]:
+    pieces = [neutral(piece) for piece in parts(text)]
+    return [
+        Post(
+            thread,
+            delivery_id,
+            number,
+            fallback(piece),
+            [{"type": "markdown", "text": piece}],
+            escaped(piece),
+            len(pieces),
+        )
+        for number, piece in enumerate(pieces)
+    ]
+
+
+def _delivered(messages: Sequence[dict[str, Any]], delivery_id: str) -> Delivered | None:
+    """The answer's messages in order, if every part of it stands there."""
+    found: dict[int, str] = {}
+    wanted = 1
+    for message in messages:
+        payload = (message.get("metadata") or {}).get("event_payload") or {}
+        if payload.get("delivery_id") == delivery_id:
+            found[int(payload.get("part", 0))] = str(message["ts"])
+            wanted = int(payload.get("parts", 1))
+    return Delivered(message_ids=tuple(found[number] for number in sorted(found))) if len(found) == wanted else None

@@ -1,0 +1,176 @@
+"""Posting to Slack at most once. Slack has no idempotency key, so every message carries metadata that finds it again.
+
+A sender checks an absolute deadline right before it sends, with the HTTP time-out inside it. "Not found" is believed only after that
+deadline and a margin: until then a request may still be on its way. What remains is in docs/guarantees.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import aiohttp
+from slack_sdk.errors import SlackApiError
+from slack_sdk.web.async_client import AsyncWebClient
+
+from agent.channel import ChannelGoneError, ChannelUnavailableError, Notes
+from agent.thread import Thread
+from bot.clients import Clients, UnknownTenantError
+
+EVENT_TYPE = "threadline_delivery"
+MARGIN_S = 2.0
+SKEW = timedelta(seconds=60)
+"""How much earlier than the intent a message is looked for: Slack's clock is not ours."""
+
+GONE = {
+    "channel_not_found",
+    "is_archived",
+    "not_in_channel",
+    "account_inactive",
+    "token_revoked",
+    "invalid_auth",
+    "restricted_action",
+}
+NO_BLOCKS = {"invalid_blocks", "msg_blocks_too_long", "invalid_blocks_format"}
+UNKNOWN = (aiohttp.ClientError, asyncio.TimeoutError, OSError)
+"""Failures after which nobody knows whether Slack committed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Post:
+    """One message to appear once: `delivery_id` and `part` (of `parts`) find it again. `plain` is shown where blocks are refused."""
+
+    thread: Thread
+    delivery_id: str
+    part: int
+    text: str
+    blocks: Sequence[dict[str, Any]]
+    plain: str = ""
+    parts: int = 1
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        return {
+            "event_type": EVENT_TYPE,
+            "event_payload": {"delivery_id": self.delivery_id, "part": self.part, "parts": self.parts},
+        }
+
+
+class Posting:
+    """Posts, looks for and edits messages. `deadline_s`: how long after its intent a message may still be sent."""
+
+    def __init__(
+        self, clients: Clients, *, deadline_s: float, now: Callable[[], datetime] = lambda: datetime.now(UTC)
+    ) -> None:
+        self._clients = clients
+        self._deadline_s = deadline_s
+        self._now = now
+
+    async def once(self, post: Post, notes: Notes) -> str:
+        """Post unless it stands there already; returns its ts. Raises ChannelUnavailableError, ChannelGoneError."""
+        sent_at = self._last_sent(post, notes)
+        if sent_at is not None:
+            found = await self.find(post.thread, post.delivery_id, post.part, since=sent_at)
+            if found is not None:
+                return found
+            self.believe_absence(sent_at)
+        at = await self._intend(post, notes, again=sent_at is not None)
+        return await self._send(post, at)
+
+    def _last_sent(self, post: Post, notes: Notes) -> datetime | None:
+        """When this message may last have been sent; None if it can't have been."""
+        times = [datetime.fromisoformat(str(value)) for value in notes.notes(f"sending-{post.part}-").values()]
+        if notes.recovered and post.part == 0 and notes.intent_at is not None:
+            times.append(notes.intent_at)
+        return max(times) if times else None
+
+    def believe_absence(self, sent_at: datetime) -> None:
+        trusted_at = sent_at + timedelta(seconds=self._deadline_s + MARGIN_S)
+        left = (trusted_at - self._now()).total_seconds()
+        if left > 0:
+            raise ChannelUnavailableError("it is not certain yet that the message was not posted", retry_after_s=left)
+
+    async def _intend(self, post: Post, notes: Notes, *, again: bool) -> datetime:
+        """The intent of this sending. The first of a step is the engine's own; later ones are notes."""
+        if not again and post.part == 0 and notes.intent_at is not None and notes.attempt == 1:
+            return notes.intent_at
+        at = self._now()
+        await notes.note(f"sending-{post.part}-{notes.fence}.{notes.attempt}", at.isoformat())
+        return at
+
+    async def _send(self, post: Post, at: datetime) -> str:
+        """Blocks, or plain text where Slack refuses them: an answer always arrives."""
+        client = await self._client(post.thread.tenant)
+        for shown in ({"text": post.text, "blocks": list(post.blocks)}, {"text": post.plain or post.text}):
+            self._check_deadline(at)
+            request = client.chat_postMessage(
+                channel=post.thread.channel, thread_ts=post.thread.root or None, metadata=post.metadata, unfurl_links=False,
+                unfurl_media=False, **shown,
+            )  # fmt: skip
+            try:
+                return str((await self.call(request))["ts"])
+            except SlackApiError as error:
+                if error.response.get("error") not in NO_BLOCKS or "blocks" not in shown:
+                    raise
+        raise AssertionError("both ways of showing a post were tried")
+
+    def _check_deadline(self, at: datetime) -> None:
+        """A process that was paused between intent and here must not send: others may have looked and not found it."""
+        if (self._now() - at).total_seconds() > self._deadline_s / 2:
+            raise ChannelUnavailableError("too late to send under this intent", retry_after_s=MARGIN_S)
+
+    async def find(self, thread: Thread, delivery_id: str, part: int, *, since: datetime) -> str | None:
+        """The ts of the message with this metadata, posted since (about) then."""
+        for message in await self.replies(thread, since=since):
+            payload = (message.get("metadata") or {}).get("event_payload") or {}
+            if payload.get("delivery_id") == delivery_id and int(payload.get("part", 0)) == part:
+                return str(message["ts"])
+        return None
+
+    async def replies(self, thread: Thread, *, since: datetime) -> list[dict[str, Any]]:
+        """Messages of the thread (or channel, where there is no root) since about then, oldest first."""
+        client = await self._client(thread.tenant)
+        oldest = f"{(since - SKEW).timestamp():.6f}"
+        options: dict[str, Any] = {
+            "channel": thread.channel,
+            "oldest": oldest,
+            "include_all_metadata": True,
+            "limit": 200,
+        }
+        request = (
+            client.conversations_replies(ts=thread.root, **options)
+            if thread.root
+            else client.conversations_history(**options)
+        )
+        messages: list[dict[str, Any]] = (await self.call(request)).get("messages", [])
+        return sorted(messages, key=lambda message: str(message["ts"]))
+
+    async def _client(self, tenant: str) -> AsyncWebClient:
+        try:
+            return await self._clients.of(tenant)
+        except UnknownTenantError as error:
+            raise ChannelGoneError(str(error)) from error
+
+    @staticmethod
+    async def call(request: Any) -> Any:
+        """Await a Web API call. What Slack refuses for good, what it delays and what is unknown are told apart."""
+        try:
+            return await request
+        except SlackApiError as error:
+            raise _meaning(error) from error
+        except UNKNOWN as error:
+            raise ChannelUnavailableError(f"Slack did not answer: {type(error).__name__}", retry_after_s=0.5) from error
+
+
+def _meaning(error: SlackApiError) -> Exception:
+    code = str(error.response.get("error", "")) if isinstance(error.response.data, dict) else "not_json"
+    status = error.response.status_code
+    if status == 429 or code == "ratelimited":
+        headers = {name.lower(): value for name, value in error.response.headers.items()}
+        return ChannelUnavailableError("Slack asks to wait", retry_after_s=float(headers.get("retry-after", 1)))
+    if code in GONE:
+        return ChannelGoneError(f"Slack: {code}")
+    if status >= 500 or code in ("internal_error", "fatal_error", "service_unavailable", "request_timeout", "not_json"):
+        return ChannelUnavailableError(f"Slack: {code or status}", retry_after_s=0.5)
+    return error

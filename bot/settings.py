@@ -1,0 +1,87 @@
+"""Settings, all from the environment. A wrong one is one plain sentence, before anything is started."""
+
+from typing import Literal, Self
+
+from pydantic import Field, SecretStr, ValidationError, model_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+Environment = Literal["production", "dev", "test"]
+
+
+class SettingsError(Exception):
+    """Settings that can't work; the message names each and says what to do."""
+
+
+class Settings(BaseSettings):
+    """What a process is told. Times are in seconds."""
+
+    model_config = SettingsConfigDict(extra="ignore", populate_by_name=True)
+
+    environment: Environment = Field("production", alias="THREADLINE_ENV")
+    database_url: str = Field("", alias="DATABASE_URL")
+    redis_url: str = Field("", alias="REDIS_URL")
+    data_dir: str = Field(".threadline", alias="THREADLINE_DATA_DIR")
+    slack_signing_secret: SecretStr = Field(SecretStr(""), alias="SLACK_SIGNING_SECRET")
+    slack_client_id: str = Field("", alias="SLACK_CLIENT_ID")
+    slack_client_secret: SecretStr = Field(SecretStr(""), alias="SLACK_CLIENT_SECRET")
+    slack_bot_token: SecretStr = Field(SecretStr(""), alias="SLACK_BOT_TOKEN")
+    slack_api_url: str = Field("https://slack.com/api/", alias="SLACK_API_URL")
+    model: str = Field("offline", alias="THREADLINE_MODEL")
+    anthropic_api_key: SecretStr = Field(SecretStr(""), alias="ANTHROPIC_API_KEY")
+    anthropic_base_url: str = Field("", alias="ANTHROPIC_BASE_URL")
+    openai_api_key: SecretStr = Field(SecretStr(""), alias="OPENAI_API_KEY")
+    openai_base_url: str = Field("", alias="OPENAI_BASE_URL")
+    public_url: str = Field("", alias="THREADLINE_PUBLIC_URL")
+    encryption_keys: SecretStr = Field(SecretStr(""), alias="THREADLINE_ENCRYPTION_KEYS")
+    host: str = Field("127.0.0.1", alias="HOST")
+    port: int = Field(8080, alias="PORT", ge=0, le=65535)
+    lease_s: float = Field(10.0, alias="THREADLINE_LEASE_S", gt=0, le=600)
+    beat_s: float | None = Field(None, alias="THREADLINE_BEAT_S", gt=0)
+    poll_s: float = Field(1.0, alias="THREADLINE_POLL_S", gt=0, le=60)
+    concurrency: int = Field(10, alias="THREADLINE_CONCURRENCY", ge=1, le=1000)
+    deployment: str = Field("", alias="THREADLINE_DEPLOYMENT")
+    redis_prefix: str = Field("threadline", alias="THREADLINE_REDIS_PREFIX")
+    delivery_deadline_s: float = Field(8.0, alias="THREADLINE_DELIVERY_DEADLINE_S", gt=0)
+    log_level: Literal["debug", "info", "warning", "error"] = Field("info", alias="THREADLINE_LOG_LEVEL")
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Self:
+        if not self.slack_api_url.endswith("/"):
+            self.slack_api_url += "/"
+        if self.beat_s is not None and self.beat_s >= self.lease_s:
+            raise ValueError(
+                "THREADLINE_BEAT_S must be shorter than THREADLINE_LEASE_S, or every worker loses its runs"
+            )
+        if self.environment == "production":
+            self._production()
+        return self
+
+    def _production(self) -> None:
+        needed = {
+            "SLACK_SIGNING_SECRET": self.slack_signing_secret.get_secret_value(),
+            "SLACK_BOT_TOKEN (one workspace) or SLACK_CLIENT_ID and SLACK_CLIENT_SECRET (many)": self.slack_bot_token.get_secret_value()
+            or (self.slack_client_id and self.slack_client_secret.get_secret_value()),
+            "DATABASE_URL": self.database_url,
+        }
+        if self.slack_client_id and not self.encryption_keys.get_secret_value():
+            needed["THREADLINE_ENCRYPTION_KEYS (tokens of workspaces are stored encrypted)"] = ""
+        missing = [name for name, value in needed.items() if not value]
+        if missing:
+            raise ValueError(f"not set: {'; '.join(missing)}. For development, use ./dev run, which needs none of them")
+
+    @property
+    def sqlite_path(self) -> str:
+        """The embedded store's file."""
+        return f"{self.data_dir}/threadline.db"
+
+
+def load_settings(**overrides: object) -> Settings:
+    """Settings from the environment. Raises SettingsError."""
+    try:
+        return Settings(**overrides)  # type: ignore[arg-type]
+    except ValidationError as error:
+        problems = "; ".join(
+            f"{'.'.join(map(str, each['loc'])) or 'settings'}: {each['msg'].removeprefix('Value error, ')}"
+            for each in error.errors()
+        )
+        raise SettingsError(problems) from None
