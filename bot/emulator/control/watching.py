@@ -12,7 +12,7 @@ from bot.emulator.errors import NotFoundError
 from bot.emulator.lookup import find_user
 from bot.emulator.rendering import blocks_html
 from bot.emulator.slack import Slack
-from bot.emulator.workspace import Json
+from bot.emulator.workspace import Json, User
 
 HEARTBEAT_S = 15.0
 COLOURS = ("#4f6bed", "#c2553d", "#2f8f6b", "#8a5cc2", "#b0872b", "#2c7da0")
@@ -58,13 +58,20 @@ async def avatar(slack: Slack, request: web.Request) -> web.StreamResponse:
     user = slack.user(request.match_info["user_id"])
     name = user.real_name if user else "Slackbot"
     initials = "".join(word[0] for word in name.split()[:2]).upper()
-    colour = "#3f4652" if user is None else "#611f69" if user.is_bot else COLOURS[sum(map(ord, user.id)) % len(COLOURS)]
+    colour = _colour(slack, user)
     svg = (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 72 72"><rect width="72" height="72" rx="14" fill="{colour}"/>'
         '<text x="36" y="46" text-anchor="middle" font-family="system-ui,sans-serif" font-weight="600" font-size="28"'
         f' fill="#fff">{html.escape(initials)}</text></svg>'
     )
     return web.Response(text=svg, content_type="image/svg+xml", headers={"Cache-Control": "max-age=3600"})
+
+
+def _colour(slack: Slack, user: User | None) -> str:
+    """By position, so that no two people of a small workspace look alike."""
+    if user is None or user.is_bot:
+        return "#611f69" if user else "#3f4652"
+    return COLOURS[slack.workspaces[user.team_id].people.index(user) % len(COLOURS)]
 
 
 async def _stream(slack: Slack, request: web.Request, after: int) -> web.StreamResponse:

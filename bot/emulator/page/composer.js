@@ -19,7 +19,7 @@ export class Composer {
     this.hint = el("span", { class: "hint" });
     this.send = el("button", { class: "send", type: "submit", title: "Send", "aria-label": "Send", disabled: true }, "➤");
     this.picker = el("input", { type: "file", multiple: true, hidden: true, onchange: () => this.attach(this.picker.files) });
-    const clip = el("button", { class: "icon-button", type: "button", title: "Attach a file", "aria-label": "Attach a file", onclick: () => this.picker.click() }, "＋");
+    const clip = el("button", { class: "icon-button", type: "button", title: "Attach a file", "aria-label": "Attach a file", onclick: () => this.picker.click() }, "+");
     this.element = el("form", { class: "composer", onsubmit: (event) => this.submit(event) }, this.chips, this.text, el("div", { class: "tools" }, clip, this.picker, this.hint, this.send));
     this.suggestions = new Suggestions(this.text, this.element, { commands: () => (this.threadTs() ? [] : store.state.commands), changed: () => this.changed() });
     this.element.addEventListener("dragover", (event) => event.preventDefault());

@@ -1,7 +1,6 @@
 // Workspace, channels, the app, and who is looking.
 import { avatar, byId, el } from "./dom.js";
 import { bot, channels, directMessage, go, me, people, store, workspace } from "./store.js";
-import { clock } from "./time.js";
 
 export function drawSidebar() {
   const app = store.state.app;
@@ -17,7 +16,7 @@ export function drawSidebar() {
   );
 }
 
-const sign = (one) => el("span", { class: "sign", "aria-hidden": "true" }, one.kind === "group" ? "🔒" : "#");
+const sign = (one) => el("span", { class: "sign", "aria-hidden": "true" }, one.kind === "group" ? el("span", { class: "lock" }) : "#");
 
 function entry(one, mark, name) {
   const current = one.id === store.channel;
@@ -45,7 +44,7 @@ function workspacePicker() {
 
 function personPicker() {
   const one = me();
-  const zone = `${one.title}${one.is_admin ? ", admin" : ""}`;
+  const city = one.timezone.split("/").pop().replace("_", " ");
   return el(
     "div",
     { class: "person" },
@@ -55,7 +54,8 @@ function personPicker() {
       {},
       el("label", {}, "You are"),
       picker("You are", people(), store.me, (id) => go({ me: id, channel: channelForOther(id), thread: "" })),
-      el("small", { title: one.timezone }, `${zone} · ${clock(store.state.clock.now)} ${one.timezone.split("/").pop().replace("_", " ")}`),
+      el("small", {}, `${one.title}${one.is_admin ? ", admin" : ""}`),
+      el("small", { title: one.timezone }, `Times are shown in ${city}`),
     ),
   );
 }

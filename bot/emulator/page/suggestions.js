@@ -42,7 +42,7 @@ export class Suggestions {
     const all = own.length ? [...own, { command: "/invite", usage_hint: "@name", description: "Add somebody to this channel", by: "Slack" }] : [];
     return all
       .filter((one) => one.command.startsWith(typed))
-      .map((one) => ({ strong: one.command, weak: `${one.usage_hint}  ${one.description} · ${one.by}`, from: 0, text: `${one.command} ` }));
+      .map((one) => ({ strong: one.command, weak: `${one.usage_hint} · ${one.description} (${one.by})`, from: 0, text: `${one.command} ` }));
   }
 
   draw() {
