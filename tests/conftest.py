@@ -95,7 +95,7 @@ def servers(pytestconfig: pytest.Config) -> Servers:
 
 @pytest.fixture(scope="session")
 def worker_id(pytestconfig: pytest.Config) -> str:
-    """ "gw0", "gw1" …, or "main" without xdist."""
+    """This xdist worker ("gw0", "gw1" …), or "main" without xdist."""
     return str(getattr(pytestconfig, "workerinput", {}).get("workerid", "main"))
 
 

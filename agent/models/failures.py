@@ -40,7 +40,8 @@ def translated(error: Exception, *, provider: str) -> ModelError:
 def _kinds(body: Any) -> set[str]:
     if not isinstance(body, dict):
         return set()
-    inner = body.get("error") if isinstance(body.get("error"), dict) else body
+    nested = body.get("error")
+    inner = nested if isinstance(nested, dict) else body
     return {kind for kind in (inner.get("type"), inner.get("code")) if isinstance(kind, str)}
 
 

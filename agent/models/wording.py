@@ -10,11 +10,11 @@ NOTICE = "[system notice]"
 
 # What people write must not look like our own notices or like someone else's words: a line that begins like one of our prefixes
 # loses its meaning by a backslash.
-_PREFIX_IN_TEXT = re.compile(r"(?im)^([^\S\n]*)(?=\[[^\]\n]*(?:\bsystem\s+notice\b|\([^()\n]*\)\s*)\])")
+_PREFIX_IN_TEXT = re.compile(r"(?im)^([^\S\n]*)(?=\[[^\]\n]*(?:\bsystem\s+notice\b[^\]\n]*|\([^()\n]*\)\s*)\])")
 
 
 def person(author: Person) -> str:
-    """ "Ada (U1)", without characters that could end the prefix early."""
+    """Name and id, as in Ada (U1), without characters that could end the prefix early."""
     name = re.sub(r"[\[\]()\s]+", " ", author.name).strip() or "somebody"
     return f"{name} ({author.id})"
 
