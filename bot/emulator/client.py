@@ -62,7 +62,10 @@ class EmulatorClient:
         await self._call("DELETE", "messages", json={"channel": channel, "user": user, "ts": ts})
 
     async def messages(self, channel: str, *, thread_ts: str | None = None, reader: str | None = None) -> list[Json]:
-        """What stands in a channel, or in a thread (the root first). `reader` hides others' ephemeral messages."""
+        """What stands in a channel, or in a thread (the root first). `reader` hides others' ephemeral messages.
+
+        `text` and `blocks` are as sent; `plain` is the message in words, with [Buttons] and table rows.
+        """
         found = await self._call(
             "GET", "messages", params=_given(channel=channel, thread_ts=thread_ts, **{"as": reader})
         )

@@ -15,6 +15,10 @@ _TOKENS = re.compile(
     re.DOTALL,
 )
 
+_STYLED = re.compile(r"(?<![\w*_~])([*_~])(?=\S)([^*_~\n]+?)(?<=\S)\1(?![\w*_~])")
+_STYLES = {"*": "bold", "_": "italic", "~": "strike"}
+_MARKS = {"code": "`", **{style: mark for mark, style in _STYLES.items()}}
+
 
 def escape(text: str) -> str:
     """The three characters Slack escapes, and no others."""
@@ -79,7 +83,7 @@ class Typed:
         """Plain text with @names and #channels of this workspace linked."""
         end = 0
         for match in self._names.finditer(text):
-            yield _plain(text[end : match.start()])
+            yield from _styled(text[end : match.start()])
             user, channel = (
                 self._workspace.user_named(match["user"] or ""),
                 self._workspace.channel_named(match["channel"] or ""),
@@ -89,7 +93,7 @@ class Typed:
             elif channel:
                 yield {"type": "channel", "channel_id": channel.id, "name": channel.name}
             end = match.end()
-        yield _plain(text[end:])
+        yield from _styled(text[end:])
 
 
 def _pattern_of_names(workspace: Workspace) -> re.Pattern[str]:
@@ -104,13 +108,24 @@ def _pattern_of_names(workspace: Workspace) -> re.Pattern[str]:
     )
 
 
+def _styled(text: str) -> Iterator[Json]:
+    """Plain text with *bold*, _italic_ and ~struck~ runs as elements of their own."""
+    end = 0
+    for match in _STYLED.finditer(text):
+        yield _plain(text[end : match.start()])
+        yield {"type": "text", "text": match[2], "style": {_STYLES[match[1]]: True}}
+        end = match.end()
+    yield _plain(text[end:])
+
+
 def _plain(text: str) -> Json:
     return {"type": "text", "text": text}
 
 
 def _text_of_text(element: Json) -> str:
-    escaped = escape(element["text"])
-    return f"`{escaped}`" if element.get("style", {}).get("code") else escaped
+    style = next(iter(element.get("style", {})), "")
+    mark = _MARKS.get(style, "")
+    return f"{mark}{escape(element['text'])}{mark}"
 
 
 def _text_of_link(element: Json) -> str:

@@ -73,6 +73,17 @@ async def test_inbound_text_is_escaped_and_linked_but_not_inside_code(people: Em
     assert [element["type"] for element in elements] == ["text", "link", "text", "text", "text", "user", "text"]
 
 
+async def test_typed_styles_stay_in_the_text_and_are_styles_in_the_rich_text(
+    people: EmulatorClient, sink: Sink
+) -> None:
+    await people.post_message("#campaigns", "@ada", "*now* or 2*3*4, _please_")
+    await settled(people)
+    [body] = sink.events()
+    assert body["event"]["text"] == "*now* or 2*3*4, _please_"
+    elements = body["event"]["blocks"][0]["elements"][0]["elements"]
+    assert [element.get("style") for element in elements] == [{"bold": True}, None, {"italic": True}]
+
+
 async def test_a_reply_names_its_root_and_the_roots_author(people: EmulatorClient, sink: Sink) -> None:
     root = await people.post_message("#campaigns", "@ada", "root")
     reply = await people.post_message("#campaigns", "@ben", "reply", thread_ts=root)

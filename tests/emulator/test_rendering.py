@@ -7,7 +7,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from bot.emulator import Emulator, EmulatorConfig
-from bot.emulator.rendering import blocks_html
+from bot.emulator.rendering import blocks_html, plain_text
 from bot.emulator.rendering.markdown import markdown_html
 from bot.emulator.rendering.mrkdwn import mrkdwn_html
 from bot.emulator.slack import Slack
@@ -139,6 +139,26 @@ def test_a_pie_shows_shares(slack: Slack) -> None:
     segments = [{"label": "Search", "value": 45}, {"label": "Social", "value": 15}]
     block = {"type": "data_visualization", "title": "x", "chart": {"type": "pie", "segments": segments}}
     assert "Search: 45 (75%)" in blocks_html(slack, [block])
+
+
+def test_a_transcript_has_buttons_and_rows_but_no_drawing(slack: Slack) -> None:
+    button = {"type": "button", "action_id": "a", "text": {"type": "plain_text", "text": "Approve"}}
+    blocks: list[dict[str, Any]] = [
+        {"type": "markdown", "text": "Spend **rose**, <@U0ADA>.\n\n- A & B"},
+        {"type": "actions", "elements": [button]},
+        table(2),
+        chart(),
+    ]
+    assert plain_text(blocks_html(slack, blocks)).split("\n") == [
+        "Spend rose, @Ada Keller.",
+        "- A & B",
+        "[Approve]",
+        "Spend",
+        "Campaign | Spend",
+        "Spring | 0",
+        "Spring | 1",
+        "Spend",
+    ]
 
 
 def test_a_chart_of_zeros_and_one_below_zero_are_drawn(slack: Slack) -> None:

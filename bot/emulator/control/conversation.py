@@ -13,7 +13,7 @@ from bot.emulator.delivery import Reply
 from bot.emulator.errors import BadRequestError
 from bot.emulator.files import File
 from bot.emulator.lookup import find_channel, find_message, find_place, find_user
-from bot.emulator.rendering import with_html
+from bot.emulator.rendering import plain_text, with_html
 from bot.emulator.seen import seen_messages
 from bot.emulator.slack import Slack
 from bot.emulator.workspace import Json, User
@@ -31,13 +31,16 @@ async def post_message(slack: Slack, request: web.Request) -> Json:
 
 
 async def get_messages(slack: Slack, request: web.Request) -> Json:
+    """A channel, or a thread: with `plain` words for transcripts, or with `html=1` as HTML for the page."""
     query = request.query
     channel = find_channel(slack, query.get("channel", ""), team_id=query.get("team", ""))
     reader = find_user(slack, query["as"]).id if query.get("as") else ""
     messages = seen_messages(slack, channel.id, thread_ts=query.get("thread_ts", ""), reader=reader)
+    drawn = [with_html(slack, message) for message in messages]
     if query.get("html"):
-        messages = [with_html(slack, message) for message in messages]
-    return {"channel": channel.id, "messages": messages}
+        return {"channel": channel.id, "messages": drawn}
+    plain = [{**message, "plain": plain_text(shown["html"])} for message, shown in zip(messages, drawn, strict=True)]
+    return {"channel": channel.id, "messages": plain}
 
 
 async def edit_message(slack: Slack, request: web.Request) -> Json:

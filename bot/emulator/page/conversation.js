@@ -4,7 +4,7 @@ import { Composer } from "./composer.js";
 import { avatar, byId, el, trying } from "./dom.js";
 import { Log } from "./log.js";
 import { statusLine } from "./status.js";
-import { bot, channel, go, me, statusOf, store, title } from "./store.js";
+import { bot, channel, go, me, statusOf, store, title, workspace } from "./store.js";
 
 const openThread = (ts) => go({ thread: ts });
 
@@ -74,7 +74,7 @@ export class Conversation {
     const one = channel();
     const app = store.state.app;
     if (one.kind !== "im") {
-      const invite = one.has_app ? `Mention @${app.name} to ask about campaigns.` : `${app.name} is not here yet. Type /invite @${app.name} to add it.`;
+      const invite = !workspace().installed ? "" : one.has_app ? `Mention @${app.name} to ask about campaigns.` : `${app.name} is not here yet. Type /invite @${app.name} to add it.`;
       return el("div", { class: "empty" }, el("h2", {}, title(one)), el("p", {}, `${one.topic}. ${invite}`));
     }
     const prompts = statusOf("")?.prompts || [];

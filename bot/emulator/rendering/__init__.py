@@ -2,5 +2,6 @@
 
 from bot.emulator.rendering.blocks import blocks_html
 from bot.emulator.rendering.message import with_html
+from bot.emulator.rendering.plain import plain_text
 
-__all__ = ["blocks_html", "with_html"]
+__all__ = ["blocks_html", "plain_text", "with_html"]
