@@ -6,10 +6,10 @@ from datetime import datetime
 from functools import cached_property
 
 from agent.models.offline.spans import Span, find_periods
-from agent.models.offline.vocabulary import ASKING, METRICS, POLITE, TRIGGERS
+from agent.models.offline.vocabulary import ASKING, METRICS, POLITE, REPORTING, TRIGGERS
 from agent.models.offline.words import Token, sentence
 
-_ENDS = frozenset({".", "?", "!", ";", "\n", "..", "..."})
+_ENDS = frozenset({".", "?", "!", ";", "\n", "..."})
 _JOINS = frozenset({"and", "then", "but", "also", "plus", ","})
 _WHOLE = frozenset(
     {
@@ -129,6 +129,8 @@ def _begins_request(tokens: Sequence[Token], at: int, before: Sequence[Token]) -
     """Whether a verb or question word follows, politeness aside; "ok, and" before it is no request of its own."""
     opening = [token for token in before if token.kind != "mark" and token.word not in POLITE]
     # "If ROAS falls, pause it" and "Tomorrow, pause it" are one request each, and not one to carry out now.
+    if any(token.word in REPORTING for token in opening):
+        return False
     if not opening or opening[0].word in _WHOLE or (opening[0].word in _TIMES and tokens[at].text == ","):
         return False
     for token in tokens[at + 1 : at + 9]:

@@ -17,11 +17,23 @@ from agent.models.offline.questions import follow_up, listing, performance, rank
 from agent.models.offline.requests import Answer, Report, Request, Said, Schedule, Schedules, SetStatus
 from agent.models.offline.selections import has_superlative, select, superlative
 from agent.models.offline.spans import future
-from agent.models.offline.vocabulary import CAMPAIGN, GREETINGS, NO, ORDINALS, PAUSE, POLITE, RESUME, THANKS, YES
+from agent.models.offline.vocabulary import (
+    CAMPAIGN,
+    GREETINGS,
+    NO,
+    ORDINALS,
+    PAUSE,
+    POLITE,
+    REPORTING,
+    RESUME,
+    THANKS,
+    YES,
+)
 from agent.models.offline.words import sentence, tokenise
 
 _LONGEST = 4000
 _NOT = frozenset({"don't", "dont", "never", "not", "won't"})
+_STARTING = frozenset({"on", "from", "until", "till", "starting", "since"})
 _SUMMARY = frozenset(
     {"summary", "summaries", "digest", "update", "updates", "overview", "recap", "report", "reports", "schedule"}
 )
@@ -100,10 +112,10 @@ def _consent(clause: Clause) -> list[Request]:
         return []
     for_all = {"both", "all", "everything"} & set(words)
     choice = next((ORDINALS[word] for word in words if word in ORDINALS), None)
-    small = next((int(word) - 1 for word in words if word.isdigit() and 0 < int(word) < 10), None)
+    small = next((int(word) - 1 for word in words if word.isdecimal() and 0 < int(word) < 10), None)
     filler = {"do", "it", "go", "ahead", "proceed", "is", "them", "just", "option", "number", "two"}
     if any(
-        word not in YES | NO | set(ORDINALS) | filler | {"both", "all", "everything"} and not word.isdigit()
+        word not in YES | NO | set(ORDINALS) | filler | {"both", "all", "everything"} and not word.isdecimal()
         for word in words
     ):
         return []
@@ -139,7 +151,7 @@ def _careful(clause: Clause) -> list[Request]:
         return []
     if (words & _NOT and not words & {"why"}) or "no need" in _flat(clause):
         return [Said("keep", clause.text)]
-    if words & {"said", "says", "wrote", "writes", "told", "reads", "asked"}:
+    if words & REPORTING:
         return [Said("reported", clause.text)]
     conditional = re.search(
         r"\b(?:if(?! (?:you can|you could|possible|you want))|unless|whenever|as soon as|once|in case|when)\b",
@@ -147,7 +159,7 @@ def _careful(clause: Clause) -> list[Request]:
     )
     if conditional and not clause.question:
         return [Said("condition", clause.text)]
-    on_a_day = any(clause.before(span.start) in {"on", "from", "until", "till", "starting"} for span in clause.spans)
+    on_a_day = any({clause.before(span.start), span.text.split()[0].casefold()} & _STARTING for span in clause.spans)
     if not clause.question and (
         on_a_day or future(clause.tokens) or any(token.kind == "date" for token in clause.rest)
     ):

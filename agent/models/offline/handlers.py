@@ -66,15 +66,22 @@ def _continued(topic: Topic, request: Request) -> Request:
         return request
     bare = request.period is None and not request.metrics and request.compare_to is None
     if topic.pending is not None and bare and not request.which.empty:
-        return _with(topic.pending, request.which)
+        return _with(topic.pending, _narrowed(request.which, topic.choices))
     last = topic.last
     if isinstance(last, SetStatus | Budget) and request.also and bare and not request.which.empty:
         return replace(last, which=request.which)
     if isinstance(last, Ranking) and request.which.empty and not request.compare_to:
         metric = request.metrics[0] if request.metrics else last.metric
-        period, relative = (request.period, request.relative) if request.period else (last.period, last.relative)
-        return replace(last, metric=metric, period=period, relative=relative)
+        return replace(last, metric=metric, period=request.period, relative=request.relative)
     return request
+
+
+def _narrowed(which: Selection, choices: tuple[str, ...]) -> Selection:
+    """Of two offered campaigns "the retargeting one" is clear, even if the account has more that are called so."""
+    offered = {mention: [name for name in mention.candidates if name in choices] for mention in which.unclear}
+    clear = tuple(names[0] for names in offered.values() if len(names) == 1)
+    left = tuple(mention for mention, names in offered.items() if len(names) != 1)
+    return replace(which, names=(*which.names, *clear), unclear=left)
 
 
 def _with(request: Request, which: Selection) -> Request:

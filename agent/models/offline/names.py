@@ -57,7 +57,7 @@ def _correct(token: Token, parts: dict[str, tuple[str, ...]]) -> Token:
     vocabulary = {word for words in parts.values() for word in words}
     if token.kind != "word" or len(token.word) < 4 or token.word in KNOWN or token.word in vocabulary:
         return token
-    close = get_close_matches(token.word, sorted(vocabulary), n=1, cutoff=0.8)
+    close = get_close_matches(token.word, sorted(vocabulary), n=1, cutoff=0.8 if len(token.word) < 6 else 0.76)
     close = close or get_close_matches(token.word, CORRECTED, n=1, cutoff=0.84)
     if not close:
         return token

@@ -99,6 +99,8 @@ def _single(token: Token, before: Token | None) -> bool:
         return previous == "in" and re.fullmatch(r"(?:19|20)\d\d", token.word) is not None
     if token.word in {"may", "march", "mar", "sun", "sat", "dec"} and token.word not in MONTHS[:2]:
         return previous in _PREPOSITIONS
+    if token.word in SEASONS:
+        return previous in {"in", "during", "since", "over"}
     if ":" in token.word:
         return False
     return token.word != "now"

@@ -42,6 +42,9 @@ CHANNELS: dict[str, Channel] = {
     "search": "search", "social": "social", "display": "display", "shopping": "shopping", "video": "video", "email": "email",
 }  # fmt: skip
 
+REPORTING = frozenset({"said", "says", "wrote", "writes", "told", "reads", "asked", "asks", "claims"})
+"""What follows these may be somebody else's words."""
+
 GREETINGS = frozenset(
     {"hi", "hello", "hey", "hiya", "morning", "afternoon", "evening", "howdy", "moin", "hallo", "greetings"}
 )

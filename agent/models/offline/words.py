@@ -103,7 +103,7 @@ def currency_of(text: str) -> str | None:
 def sentence(tokens: Sequence[Token]) -> str:
     """Tokens as text again, for reading a period or quoting a request."""
     text = " ".join(token.text for token in tokens)
-    return re.sub(r"\s+([.,;:?!])", r"\1", text).strip()
+    return re.sub(r"\s+([.,;:?!])", r"\1", re.sub(r"\s*(\.\.+)\s*", r"\1", text)).strip()
 
 
 def words(tokens: Sequence[Token]) -> list[str]:
