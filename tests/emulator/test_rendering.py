@@ -1,12 +1,18 @@
 """What the page shows of messages: Slack's markup drawn, and nothing a message carries run."""
 
+import contextlib
+import copy
 from html.parser import HTMLParser
 from typing import Any
 from xml.etree import ElementTree as ET
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from bot.emulator import Emulator, EmulatorConfig
+from bot.emulator.blocks import check_blocks
+from bot.emulator.errors import SlackError
 from bot.emulator.rendering import blocks_html, plain_text
 from bot.emulator.rendering.markdown import markdown_html
 from bot.emulator.rendering.mrkdwn import mrkdwn_html
@@ -57,6 +63,12 @@ def test_mrkdwn_is_drawn_as_slack_does(slack: Slack, text: str, shown: str) -> N
 )
 def test_markdown_is_drawn(slack: Slack, text: str, part: str) -> None:
     assert part in markdown_html(slack, text)
+
+
+def _paths(value: Any) -> list[list[Any]]:
+    """Every place in a block, as a list of keys and indices."""
+    inside = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    return [path for key, entry in inside for path in ([key], *([key, *rest] for rest in _paths(entry)))]
 
 
 class _Names(HTMLParser):
@@ -116,6 +128,25 @@ def test_markup_in_any_field_of_any_block_stays_text(slack: Slack) -> None:
     for block in [*GOOD, *more]:
         markup = blocks_html(slack, [_poisoned(block)])
         assert not {"script", "onerror"} & _names(markup), block["type"]
+
+
+JUNK: list[Any] = [None, 0, -1.5, "", "x" * 5000, [], {}, [[]], [None], {"type": "x"}, True]
+PLACES = [(block, path) for block in GOOD for path in _paths(block)]
+
+
+@settings(deadline=None)
+@given(st.sampled_from(PLACES), st.sampled_from(JUNK))
+def test_damaged_blocks_are_refused_or_drawn_but_never_break_the_emulator(
+    place: tuple[dict[str, Any], list[Any]], junk: Any
+) -> None:
+    block, path = copy.deepcopy(place[0]), place[1]
+    target: Any = block
+    for step in path[:-1]:
+        target = target[step]
+    target[path[-1]] = junk
+    with contextlib.suppress(SlackError):
+        check_blocks([block])
+    assert blocks_html(Emulator(EmulatorConfig(signing_secret="s")).slack, [block])
 
 
 def test_an_unknown_block_is_named(slack: Slack) -> None:

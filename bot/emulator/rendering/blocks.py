@@ -23,10 +23,15 @@ def _name(block: Json) -> str:
 
 
 def _inner(slack: Slack, block: Json) -> str:
-    render = _RENDER.get(str(block.get("type")))
-    if render:
+    kind = str(block.get("type"))
+    render = _RENDER.get(kind)
+    if render is None:
+        return f'<p class="unknown">A {html.escape(kind)} block, which this page does not draw</p>'
+    try:
         return render(slack, block)
-    return f'<p class="unknown">A {html.escape(str(block.get("type")))} block, which this page does not draw</p>'
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError):
+        # Some kinds are not checked when they are sent; one bad block must not hide the whole channel.
+        return f'<p class="unknown">A {html.escape(kind)} block with parts that are missing or of the wrong kind</p>'
 
 
 def _section(slack: Slack, block: Json) -> str:
