@@ -37,6 +37,15 @@ class Window:
         return cls(asked, other)
 
 
+def clock_of(asker_zone: str, account_zone: str, now: datetime) -> str:
+    """The time zone that words such as "yesterday" are read in: the asker's, or the account's if nobody knows the asker's."""
+    try:
+        today_in(asker_zone, now)
+    except PeriodError:
+        return account_zone
+    return asker_zone
+
+
 def choose(campaigns: Sequence[Campaign], wanted: Sequence[str] | str) -> list[Campaign]:
     """The campaigns meant by names, or all of them; each once. Raises CampaignLookupError."""
     names = [wanted] if isinstance(wanted, str) else list(wanted)

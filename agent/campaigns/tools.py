@@ -7,7 +7,7 @@ from pydantic import Field
 
 from agent.campaigns.lookup import CampaignLookupError, find_campaign
 from agent.campaigns.money import format_micros, parse_micros
-from agent.campaigns.performance import Window, choose, measure
+from agent.campaigns.performance import Window, choose, clock_of, measure
 from agent.campaigns.periods import PeriodError
 from agent.campaigns.platform import AdPlatform, Campaign, PlatformError, Status
 from agent.campaigns.results import (
@@ -79,8 +79,10 @@ def _campaign_performance(platform: AdPlatform) -> Tool:
 
         The exact days are in the result; state them. Words such as "last week" are meant in the asker's time zone.
         """
+        account = await platform.account(ctx.tenant)
+        zone = clock_of(ctx.asker.time_zone, account.time_zone, ctx.now)
         try:
-            window = Window.read(period, compare_to, now=ctx.now, time_zone=ctx.asker.time_zone)
+            window = Window.read(period, compare_to, now=ctx.now, time_zone=zone)
             chosen = choose(await platform.campaigns(ctx.tenant), campaigns)
         except (PeriodError, CampaignLookupError) as error:
             raise ToolError(str(error)) from None

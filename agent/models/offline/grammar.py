@@ -31,7 +31,7 @@ from agent.models.offline.vocabulary import (
 )
 from agent.models.offline.words import sentence, tokenise
 
-_LONGEST = 4000
+_LONGEST = 2000
 _NOT = frozenset({"don't", "dont", "never", "not", "won't"})
 _STARTING = frozenset({"on", "from", "until", "till", "starting", "since"})
 _SUMMARY = frozenset(
@@ -56,6 +56,8 @@ def parse(text: str, campaigns: Sequence[CampaignResult], *, now: datetime, time
         # "Hi! Thanks, that's great. How did …": pleasantries beside a request want no answer of their own.
         rest = [each for each in requests if not (isinstance(each, Said) and each.kind in {"greeting", "thanks"})]
         requests = rest or requests[:1]
+    if len(text) > _LONGEST:
+        requests.append(Said("cut"))
     return list(dict.fromkeys(requests))
 
 

@@ -10,12 +10,12 @@ from agent.models.offline.changes import CHANGES, done, interrupted
 from agent.models.offline.desk import Desk, Outcome, Turn, read_outcome
 from agent.models.offline.markdown import plain
 
-_APPROVAL = re.compile(r"approval\s+(?P<id>[^\s:]+)", re.IGNORECASE)
+_APPROVAL = re.compile(r"\Aapproval\s+(?P<id>[^\s:]+)", re.IGNORECASE)
 _DECIDED = re.compile(
-    r"\b(?P<how>approved|denied|rejected|declined|expired)\b(?:\s+by\s+(?P<by>[^;:.\n]+))?", re.IGNORECASE
+    r"\b(?P<how>approved|denied|rejected|declined|expired)\b(?:\s+by\s+(?P<by>[^;:\n]+))?", re.IGNORECASE
 )
 _REASON = re.compile(r"\breason:?\s*[\"\u201c]?(?P<reason>[^;\n\"\u201d]+)", re.IGNORECASE)
-_RESULT = re.compile(r"\b(?:result|error):\s*(?P<result>.+)\Z", re.IGNORECASE | re.DOTALL)
+_RESULT = re.compile(r"\b(?P<kind>result|error):\s*(?P<result>.+)\Z", re.IGNORECASE | re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,20 +36,27 @@ def approvals(turns: list[Turn]) -> dict[str, Approval]:
     }
 
 
+def decided(text: str, asked: dict[str, Approval]) -> str | None:
+    """The summary of the call that a notice says was decided on, if it is in the window."""
+    found = _APPROVAL.search(text)
+    approval = asked.get(found["id"]) if found else None
+    return approval.summary if approval else None
+
+
 def told(text: str, asked: dict[str, Approval], desk: Desk, *, at: int) -> str:
     """A notice in words. Empty while a read-back is wanted first."""
-    decided = _DECIDED.search(text)
+    decision = _DECIDED.search(text)
     found = _APPROVAL.search(text)
-    approval = asked.get(found["id"].strip("`\"'.,;")) if found else None
-    if decided is None:
+    approval = asked.get(found["id"]) if found else None
+    if decision is None or found is None:
         return plain(text[:600])
     what = f"**{plain(approval.summary or approval.call.name)}**" if approval else "The change"
-    by = f" by {plain(decided['by'].strip())}" if decided["by"] else ""
-    how = decided["how"].casefold()
+    by = f" by {plain(decision['by'].strip())}" if decision["by"] else ""
+    how = decision["how"].casefold()
     if how == "expired":
         return f"{what}: nobody decided in time, so the approval expired. Nothing has changed."
     if how != "approved":
-        reason = _reason(text[decided.end() :])
+        reason = _reason(text[decision.end() :])
         return f"{what}: denied{by}{f', because: {plain(reason)}' if reason else ''}. Nothing has changed."
     return _approved(text, approval, desk, what=what, by=by, at=at)
 
@@ -70,7 +77,7 @@ def _approved(text: str, approval: Approval | None, desk: Desk, *, what: str, by
         if listing is None and desk.wanted:
             return ""
         return f"{what}: approved{by}. {interrupted(tool, arguments, listing)}"
-    if outcome.kind in {"error", "refused"} or text[: result.end() if result else 0].casefold().rfind("error:") > 0:
+    if outcome.kind in {"error", "refused"} or (result and result["kind"] == "error"):
         return f"{what}: approved{by}, but it could not be done: {plain(outcome.text)}"
     if tool in CHANGES:
         return f"Approved{by}: {done(tool, arguments, outcome.data)}"

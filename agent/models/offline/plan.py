@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from agent.campaigns.results import AccountResult, CampaignList
 from agent.models.base import Message, ModelRequest
@@ -39,19 +40,32 @@ class _Course:
 def plan(request: ModelRequest) -> Plan:
     """The next step of the open turn. The turns before it are gone through for what its follow-ups refer to."""
     found = turns(request.messages)
+    asked = notices.approvals(found)
     course = _Course(request)
     for turn in found[:-1]:
-        _go_through(course, turn)
-    return _answer(course, found[-1], notices.approvals(found))
+        _go_through(course, turn, asked)
+    return _answer(course, found[-1], asked)
 
 
-def _go_through(course: _Course, turn: Turn) -> None:
+def _go_through(course: _Course, turn: Turn, asked: dict[str, notices.Approval]) -> None:
     desk = Desk(turn.entries, _offered(course.request))
     course.account = desk.campaigns() or course.account
-    for message, requests in _requests(course, turn):
-        for asked in requests:
-            course.topic = handle(_scene(course, desk, message, turn, None), asked, course.request.tools).topic
+    period: str | None = None
+    by_place = _requests(course, turn)
+    for at, message in turn.inputs:
+        course.topic = _decided(course.topic, message, asked)
+        for each in by_place.get(at, []):
+            handled = handle(_scene(course, desk, message, turn, period), each, course.request.tools)
+            course.topic, period = handled.topic, handled.period or period
     course.topic = _settled(course.topic, turn)
+
+
+def _decided(topic: Topic, message: Message, asked: dict[str, notices.Approval]) -> Topic:
+    """What was decided waits no more."""
+    if not message.notice or not topic.waiting:
+        return topic
+    summary = notices.decided(message.text, asked)
+    return replace(topic, waiting=tuple(each for each in topic.waiting if each != summary))
 
 
 def _answer(course: _Course, turn: Turn, asked: dict[str, notices.Approval]) -> Plan:
@@ -61,12 +75,13 @@ def _answer(course: _Course, turn: Turn, asked: dict[str, notices.Approval]) -> 
         return first
     sections: list[tuple[str, str]] = []
     period: str | None = None
-    by_message = dict(_requests_by_place(course, turn))
+    by_place = _requests(course, turn)
     for at, message in turn.inputs:
+        course.topic = _decided(course.topic, message, asked)
         if message.notice:
             sections.append(("", notices.told(message.text, asked, desk, at=at)))
             continue
-        for each in by_message.get(at, []):
+        for each in by_place.get(at, []):
             handled: Handled = handle(_scene(course, desk, message, turn, period), each, course.request.tools)
             course.topic, period = handled.topic, handled.period or period
             sections.append((message.author.name if message.author else "", handled.text))
@@ -98,23 +113,17 @@ def _needs_names(course: _Course, message: Message) -> bool:
     )
 
 
-def _requests(course: _Course, turn: Turn) -> list[tuple[Message, list[Request]]]:
-    messages = dict(turn.inputs)
-    return [(messages[at], requests) for at, requests in _requests_by_place(course, turn)]
-
-
-def _requests_by_place(course: _Course, turn: Turn) -> list[tuple[int, list[Request]]]:
-    """What each person's message asks for. A second message of small talk beside a request asks for nothing."""
-    found = [
-        (at, parse(message.text, course.account.campaigns, now=course.request.now, time_zone=_zone(message)))
+def _requests(course: _Course, turn: Turn) -> dict[int, list[Request]]:
+    """What each person's message asks for, by the message's place."""
+    return {
+        at: parse(message.text, course.account.campaigns, now=course.request.now, time_zone=_zone(message))
         for at, message in turn.inputs
         if not message.notice
-    ]
-    return [(at, requests) for at, requests in found if requests]
+    }
 
 
 def _scene(course: _Course, desk: Desk, message: Message, turn: Turn, period: str | None) -> Scene:
-    zones = {_zone(each) for _, each in turn.inputs if each.author is not None}
+    zones = {_zone(each) for _, each in turn.inputs if not each.notice}
     now: datetime = course.request.now
     return Scene(desk, course.account, course.topic, now, _zone(message), exact=len(zones) > 1, turn_period=period)
 
@@ -143,7 +152,12 @@ def _joined(sections: Sequence[tuple[str, str]]) -> str:
 
 
 def _zone(message: Message) -> str:
-    return message.author.time_zone if message.author else "UTC"
+    zone = message.author.time_zone if message.author else "UTC"
+    try:
+        ZoneInfo(zone)
+    except (ValueError, OSError, KeyError):  # by kind of nonsense
+        return "UTC"
+    return zone
 
 
 def _offered(request: ModelRequest) -> frozenset[str]:

@@ -108,6 +108,13 @@ async def test_last_week_is_the_askers(world: World) -> None:
     assert (berlin["period"]["start"], new_york["period"]["start"]) == ("2026-11-23", "2026-11-16")
 
 
+async def test_an_asker_without_a_known_time_zone_is_answered_by_the_accounts_clock(world: World) -> None:
+    world.now = world.now.replace(hour=23, minute=30)  # Monday in Berlin
+    for zone in ("", "Mars/Base", "../etc"):
+        answer = await world.call("campaign_performance", ctx=world.context(time_zone=zone), period="yesterday")
+        assert answer["period"]["start"] == "2026-11-29"
+
+
 async def test_a_day_that_is_not_over_is_noted(world: World) -> None:
     today = await world.call("campaign_performance", period="today")
     assert "until 15:00 Europe/Berlin" in today["notes"][0]

@@ -160,7 +160,8 @@ RESULT = {
         ("approval ID: denied by Bo: too much", "denied by Bo, because: too much. Nothing has changed", "now"),
         ("approval ID: denied by Bo", "denied by Bo. Nothing has changed", "because"),
         ("approval ID: expired", "Nothing has changed", "now **"),
-        ('approval ID: approved by Bo; result: {"error": "there is no campaign"}', "could not be done: there is no campaign", "now **"),
+        ('approval ID: approved by Bo; error: {"error": "there is no campaign"}', "could not be done: there is no campaign", "now **"),
+        (f"approval ID: approved by J. R. Doe; result: {json.dumps(RESULT)}", "Approved by J. R. Doe: The daily budget", "could not"),
         ("The report is ready: 4 pages.", "The report is ready: 4 pages.", "pproved"),
     ],
 )  # fmt: skip
@@ -200,6 +201,25 @@ async def test_an_approved_change_that_was_interrupted_is_read_back(dialogue: Di
     assert [call.name for call in dialogue.calls] == ["list_campaigns"]
     assert "outcome was unknown" in answer
     assert "€80.00, so the change was not made" in answer
+
+
+async def test_a_yes_after_the_decision_finds_nothing_open(dialogue: Dialogue) -> None:
+    approval = await approval_of(dialogue, "set Spring Sale to 120")
+    await dialogue.notice(f"approval {approval}: denied by Bo")
+    assert "nothing open" in await dialogue.say("yes")
+
+
+async def test_a_message_that_is_too_long_is_said_to_be(dialogue: Dialogue) -> None:
+    answer = await dialogue.say("how did Brand Search do last week? " + "x" * 3000)
+    assert "longer than I can take in" in answer
+    assert "**Brand Search** made" in answer
+
+
+async def test_a_person_without_a_known_time_zone_is_answered(dialogue: Dialogue) -> None:
+    answer = await dialogue.say(
+        "how did Brand Search do last week?", author=Person(id="U9", name="Di", time_zone="Mars/Base")
+    )
+    assert "**Brand Search** made" in answer
 
 
 async def test_a_notice_and_a_question_get_one_answer(dialogue: Dialogue) -> None:
