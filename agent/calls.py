@@ -12,6 +12,7 @@ from agent.channel import Channel
 from agent.inbox import SYSTEM
 from agent.messages import Transcript, added
 from agent.models.base import Message, Text, ToolCall, ToolResult
+from agent.people import People
 from agent.tools import Tool, Toolbox, ToolContext, ToolError
 from agent.turn import CallRef, Turn
 from workflows import Effect, Interrupted, Retry, StepContext
@@ -42,6 +43,7 @@ class Calls:
         store: Store,
         toolbox: Toolbox,
         channel: Channel,
+        people: People,
         tracer: Tracer,
         *,
         workflow: str,
@@ -50,6 +52,7 @@ class Calls:
         self._store = store
         self._toolbox = toolbox
         self._channel = channel
+        self._people = people
         self._tracer = tracer
         self._workflow = workflow
         self._before_tool = before_tool
@@ -94,7 +97,7 @@ class Calls:
 
     async def _run(self, tool: Tool, call: ToolCall, ref: CallRef, ctx: StepContext, *, key: str) -> tuple[str, bool]:
         """Run a tool. A failure that leaves the outcome open is told as such; a read is tried again before it is given up."""
-        context = ToolContext(ref.thread.tenant, ref.asker, await ctx.now(), key, self._reporter(ref, ctx))
+        context = ToolContext(ref.thread.tenant, ref.asker, await ctx.now(), key, self._reporter(ref, ctx), ref.thread)
         with self._tracer.span(f"execute_tool {tool.name}", kind="tool") as span:
             span.attributes.update(
                 {"gen_ai.tool.name": tool.name, "gen_ai.tool.call.id": call.id, "effect": tool.effect.value}
@@ -130,7 +133,9 @@ class Calls:
         arguments = tool.check(call.arguments)
         assert tool.evidence is not None
         now = await ctx.now()
-        context = ToolContext(ref.thread.tenant, ref.asker, now, ctx.idempotency_key, self._reporter(ref, ctx))
+        context = ToolContext(
+            ref.thread.tenant, ref.asker, now, ctx.idempotency_key, self._reporter(ref, ctx), ref.thread
+        )
         approval = Approval(
             id=str(ctx.uuid("approval")),
             thread=ref.thread,
@@ -152,13 +157,17 @@ class Calls:
         """Run exactly the call that was shown. Its key derives from the approval, so nothing runs it twice."""
         approval = await self._approval(ref)
         result, is_error = await self._approved_result(approval, ref, ctx)
-        ctx.write(_decided_row(ref, approval, result, ctx.run_id, is_error=is_error))
+        by = await self._decider(approval)
+        ctx.write(_decided_row(ref, approval, result, ctx.run_id, by=by, is_error=is_error))
         return Ran(position=ref.position, is_error=is_error)
 
     async def _approval(self, ref: CallRef) -> Approval:
         approval = await approvals.find(self._store, ref.thread.tenant, ref.approval_id or "")
         assert approval is not None, "the drain that made this reference has read the row"
         return approval
+
+    async def _decider(self, approval: Approval) -> str:
+        return (await self._people.person(approval.thread.tenant, approval.by_user or "")).name
 
     async def _approved_result(self, approval: Approval, ref: CallRef, ctx: StepContext) -> tuple[str, bool]:
         try:
@@ -184,7 +193,8 @@ class Calls:
         tool = self._toolbox.get(ref.tool)
         unknown = to_json({**UNKNOWN, "reason": outcome.reason, "read_back": tool.read_back}).decode()
         if ref.approval_id is not None:
-            return _decided_row(ref, await self._approval(ref), unknown, run_id, is_error=True)
+            approval = await self._approval(ref)
+            return _decided_row(ref, approval, unknown, run_id, by=await self._decider(approval), is_error=True)
         return _result_row(ref, await self._call(ref), unknown, run_id, is_error=True)
 
 
@@ -202,8 +212,7 @@ def _result_row(ref: CallRef, call: ToolCall, content: str, run_id: str, *, is_e
     return added(ref.thread, f"{ref.message_id}:{ref.index}", message, position=ref.position, run_id=run_id)
 
 
-def _decided_row(ref: CallRef, approval: Approval, content: str, run_id: str, *, is_error: bool) -> Insert:
-    by = f" by {approval.by_user}" if approval.by_user else ""
-    text = f"approval {approval.id}: approved{by}; {'error' if is_error else 'result'}: {content}"
+def _decided_row(ref: CallRef, approval: Approval, content: str, run_id: str, *, by: str, is_error: bool) -> Insert:
+    text = f"approval {approval.id}: approved by {by}; {'error' if is_error else 'result'}: {content}"
     message = Message(role="user", parts=(Text(text=text),), author=SYSTEM, notice=True)
     return added(ref.thread, f"notice:approval:{approval.id}", message, position=ref.position, run_id=run_id)

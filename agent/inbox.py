@@ -6,8 +6,10 @@ from typing import Any
 from pydantic_core import from_json
 
 from agent import approvals
+from agent.channel import Channel
 from agent.messages import Transcript, added, taken_in
 from agent.models.base import Message, Person, Text
+from agent.people import People
 from agent.stops import Stops
 from agent.thread import Thread
 from agent.turn import CallRef, Turn
@@ -31,8 +33,10 @@ class _Taken:
 class Inbox:
     """Drains a turn's signals into the transcript."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, people: People, channel: Channel) -> None:
         self._store = store
+        self._people = people
+        self._channel = channel
         self._transcript = Transcript(store)
         self._stops = Stops(store)
 
@@ -78,8 +82,9 @@ class Inbox:
         for message_id in ids:
             if message_id not in known or message_id <= stopped_at:
                 continue
-            ctx.write(taken_in(thread, message_id, position=taken.position, run_id=ctx.run_id))
-            taken.asker = known[message_id].author or taken.asker
+            author = known[message_id].author or SYSTEM
+            taken.asker = await self._people.person(thread.tenant, author.id)
+            ctx.write(taken_in(thread, message_id, author=taken.asker, position=taken.position, run_id=ctx.run_id))
             taken.position += 1
             taken.news += 1
 
@@ -88,7 +93,9 @@ class Inbox:
         approval = await approvals.find(self._store, thread.tenant, str(_payload(signal)["approval_id"]))
         if approval is None or approval.thread != thread:
             return
-        if taken.asker is SYSTEM or taken.asker.id == SYSTEM.id:
+        if approval.message_id is not None:
+            await self._channel.settle(thread, approval.message_id, approval.card)
+        if taken.asker.id == SYSTEM.id:
             taken.asker = approval.requester
         if approval.state == "approved":
             taken.approved.append(
@@ -99,9 +106,12 @@ class Inbox:
             )  # fmt: skip
             taken.position += 1
             return
-        by = f" by {approval.by_user}" if approval.by_user and approval.state == "denied" else ""
+        by = f" by {await self._name(thread.tenant, approval.by_user)}" if approval.by_user else ""
         reason = f"; reason: {approval.reason}" if approval.reason else ""
         self._notice(thread, f"approval {approval.id}: {approval.state}{by}{reason}", signal, taken, ctx)
+
+    async def _name(self, tenant: str, user_id: str) -> str:
+        return (await self._people.person(tenant, user_id)).name
 
     def _task(self, thread: Thread, signal: Signal, taken: _Taken, ctx: StepContext) -> None:
         """Background work posts its own result; only its failure is news for the conversation."""

@@ -11,6 +11,7 @@ from agent.channel import Channel, Delivered
 from agent.guidance import Guidance
 from agent.inbox import Inbox
 from agent.models.base import Model
+from agent.people import People
 from agent.reasoning import RETRY as MODEL_RETRY
 from agent.reasoning import Reasoning
 from agent.tools import Toolbox
@@ -45,12 +46,13 @@ def make_agent(
     toolbox: Toolbox,
     guidance: Guidance,
     channel: Channel,
+    people: People,
     tracer: Tracer,
     max_iterations: int = MAX_ITERATIONS,
     before_tool: BeforeTool | None = None,
 ) -> Agent:
     """Compose the agent. Each part is an ordinary step, testable alone."""
-    inbox = Inbox(store)
+    inbox = Inbox(store, people, channel)
     reasoning = Reasoning(
         store=store,
         model=model,
@@ -60,7 +62,7 @@ def make_agent(
         tracer=tracer,
         max_iterations=max_iterations,
     )
-    calls = Calls(store, toolbox, channel, tracer, workflow=LOOP, before_tool=before_tool)
+    calls = Calls(store, toolbox, channel, people, tracer, workflow=LOOP, before_tool=before_tool)
     answers = Answers(store, channel)
 
     execution = (

@@ -72,9 +72,10 @@ def arrived(thread: Thread, message_id: str, message: Message) -> Insert:
     return Insert(MESSAGES, _row(thread, message_id, message))
 
 
-def taken_in(thread: Thread, message_id: str, *, position: int, run_id: str) -> Update:
-    """A turn takes a message in."""
-    return Update(MESSAGES, {**_of(thread), "id": message_id}, {"position": position, "run_id": run_id})
+def taken_in(thread: Thread, message_id: str, *, author: Person, position: int, run_id: str) -> Update:
+    """A turn takes a message in, with what is known of its author now."""
+    values = {"position": position, "run_id": run_id, "author": author.model_dump()}
+    return Update(MESSAGES, {**_of(thread), "id": message_id}, values)
 
 
 def added(thread: Thread, message_id: str, message: Message, *, position: int, run_id: str) -> Insert:

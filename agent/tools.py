@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 from pydantic_core import to_json
 
 from agent.models.base import Person, ToolSchema
+from agent.thread import Thread
 from workflows.effects import Effect
 
 Permission = Literal["run", "ask", "block"]
@@ -17,13 +18,14 @@ Permission = Literal["run", "ask", "block"]
 
 @dataclass(frozen=True, slots=True)
 class ToolContext:
-    """What a tool knows of its call. `idempotency_key` is the same on every try; `now` is aware UTC."""
+    """What a tool knows of its call. `idempotency_key` is the same on every try; `now` is aware UTC; `thread` is where it was asked."""
 
     tenant: str
     asker: Person
     now: datetime
     idempotency_key: str
     report: Callable[[str], Awaitable[None]]
+    thread: Thread | None = None
 
 
 class Evidence(BaseModel):

@@ -42,9 +42,13 @@ class Clients:
         """The tenant's client. Raises UnknownTenantError."""
         return self.with_token((await self.credentials(tenant)).token)
 
+    async def known(self, tenant: str) -> Credentials | None:
+        """The tenant's credentials, or None if the app is not installed there."""
+        return await self._source.credentials(tenant)
+
     async def credentials(self, tenant: str) -> Credentials:
         """The tenant's credentials. Raises UnknownTenantError."""
-        found = await self._source.credentials(tenant)
+        found = await self.known(tenant)
         if found is None:
             raise UnknownTenantError(f"the app is not installed in {tenant}")
         return found
@@ -57,6 +61,19 @@ class Clients:
                 token=token, base_url=self._api_url, timeout=timeout, retry_handlers=[]
             )
         return self._clients[token]
+
+
+class EitherSource:
+    """The first source that knows the tenant."""
+
+    def __init__(self, *sources: CredentialSource) -> None:
+        self._sources = sources
+
+    async def credentials(self, tenant: str) -> Credentials | None:
+        for source in self._sources:
+            if (found := await source.credentials(tenant)) is not None:
+                return found
+        return None
 
 
 class OneWorkspace:

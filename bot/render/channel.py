@@ -10,10 +10,13 @@ from slack_sdk.errors import SlackApiError
 
 from agent.channel import Card, ChannelGoneError, ChannelUnavailableError, Delivered, Draft, Notes
 from agent.models.base import Person
+from agent.reports.document import Document
 from agent.thread import Thread
 from bot.clients import Clients
 from bot.render.cards import card_blocks, card_text
+from bot.render.documents import document_blocks, document_markdown
 from bot.render.posting import NO_BLOCKS, Post, Posting
+from bot.render.replies import reply
 from bot.render.stream import SlackStream
 from bot.render.text import escaped, fallback, neutral, parts
 
@@ -95,10 +98,11 @@ class SlackChannel:
     async def _edit(self, post: Post, ts: str) -> str | None:
         client = await self._clients.of(post.thread.tenant)
         for blocks in (list(post.blocks), None):
+            text = post.text if blocks else post.plain[:FALLBACK_LIMIT]
             try:
                 await Posting.call(
                     client.chat_update(
-                        channel=post.thread.channel, ts=ts, text=post.text, blocks=blocks, metadata=post.metadata
+                        channel=post.thread.channel, ts=ts, text=text, blocks=blocks, metadata=post.metadata
                     )
                 )
                 return ts
@@ -116,6 +120,24 @@ class SlackChannel:
         with contextlib.suppress(ChannelUnavailableError, ChannelGoneError, SlackApiError):
             return _delivered(await self._posting.replies(thread, since=since), delivery_id)
         return None
+
+    # Documents
+
+    async def publish(
+        self, thread: Thread, document: Document, *, delivery_id: str, reply_url: str | None, notes: Notes
+    ) -> Delivered:
+        """Post a report or summary. Where the app can't post, whoever ordered it gets it by the command's reply address."""
+        words = document_markdown(document)
+        post = Post(
+            thread, delivery_id, 0, fallback(document.summary), document_blocks(document), escaped(neutral(words))
+        )
+        try:
+            return Delivered(message_ids=(await self._posting.once(post, notes),))
+        except ChannelGoneError:
+            if reply_url is None:
+                raise
+            await reply(reply_url, post)
+            return Delivered(message_ids=())
 
     # Cards
 

@@ -1,0 +1,115 @@
+"""Ordering reports and scheduling summaries, for commands and for the model's tools alike."""
+
+from typing import Annotated, Any
+from uuid import uuid5
+
+from pydantic import Field
+
+from agent.models.base import Person
+from agent.reports.recurrence import cron_of
+from agent.reports.workflows import ReportRequest, Reports
+from agent.tools import Tool, ToolContext, ToolError, tool
+from workflows import Effect, Engine
+from workflows.context import NAMESPACE
+from workflows.errors import InputError
+from workflows.schedules import describe
+from workflows.storage.base import Schedule
+
+SUMMARY_TITLE = "Weekly summary"
+
+
+class ReportDesk:
+    """Takes orders. An order's id derives from its key, so that the same order twice is one report."""
+
+    def __init__(self, engine: Engine, reports: Reports) -> None:
+        self._engine = engine
+        self._reports = reports
+
+    async def order(self, request: ReportRequest, *, tenant: str, key: str) -> str:
+        """Start a report in the background. Returns the run's id."""
+        run_id = str(uuid5(NAMESPACE, f"report/{tenant}/{key}"))
+        run = await self._engine.start(self._reports.report, request, tenant=tenant, run_id=run_id)
+        return run.id
+
+    async def schedule(self, when: str, *, tenant: str, channel: str, asker: Person) -> Schedule:
+        """Post a summary to a channel again and again, in the asker's time zone. Raises InputError for times it can't read."""
+        spec = cron_of(when)
+        request = ReportRequest(channel=channel, asker=asker, period="last week", title=SUMMARY_TITLE)
+        return await self._engine.schedule(
+            _name(channel), self._reports.summary, request, spec=spec, tz=asker.time_zone, tenant=tenant
+        )
+
+    async def scheduled(self, *, tenant: str, channel: str) -> Schedule | None:
+        """The channel's summary, if there is one."""
+        entries = await self._engine.store.schedules(tenant=tenant, limit=1000)
+        return next((entry for entry in entries if entry.name == _name(channel)), None)
+
+    async def unschedule(self, *, tenant: str, channel: str) -> bool:
+        """End the channel's summaries. False: there were none."""
+        return await self._engine.store.delete_schedule(tenant=tenant, name=_name(channel))
+
+    def tools(self) -> tuple[Tool, ...]:
+        """The model's tools."""
+        return (self._make_report(), self._schedule_summary(), self._list_schedules(), self._cancel_schedule())
+
+    def _make_report(self) -> Tool:
+        @tool(effect=Effect.IDEMPOTENT)
+        async def make_report(
+            ctx: ToolContext,
+            *,
+            campaigns: Annotated[list[str] | str, Field(description='Names of campaigns, or "all".')] = "all",
+            period: Annotated[str, Field(description='Days in words, such as "last week".')] = "last week",
+        ) -> dict[str, Any]:
+            """Make a report with table and chart in the background; it is posted in this thread when it is ready."""
+            thread = _place(ctx)
+            wanted = campaigns if isinstance(campaigns, str) else tuple(campaigns)
+            request = ReportRequest(channel=thread[0], root=thread[1], asker=ctx.asker, campaigns=wanted, period=period)
+            await self.order(request, tenant=ctx.tenant, key=ctx.idempotency_key)
+            return {"status": "started", "detail": "It is posted in this thread when it is ready."}
+
+        return make_report
+
+    def _schedule_summary(self) -> Tool:
+        @tool(effect=Effect.IDEMPOTENT)
+        async def schedule_summary(
+            ctx: ToolContext,
+            *,
+            when: Annotated[str, Field(description='Recurring time, such as "every monday 9:00", or cron.')],
+        ) -> dict[str, Any]:
+            """Post a campaign summary in this channel at a recurring time, in the asker's time zone. Replaces the channel's schedule."""
+            try:
+                entry = await self.schedule(when, tenant=ctx.tenant, channel=_place(ctx)[0], asker=ctx.asker)
+            except InputError as error:
+                raise ToolError(str(error)) from None
+            return describe(entry)
+
+        return schedule_summary
+
+    def _list_schedules(self) -> Tool:
+        @tool(effect=Effect.READ)
+        async def list_schedules(ctx: ToolContext) -> list[dict[str, Any]]:
+            """List the scheduled summary of this channel."""
+            entry = await self.scheduled(tenant=ctx.tenant, channel=_place(ctx)[0])
+            return [describe(entry)] if entry else []
+
+        return list_schedules
+
+    def _cancel_schedule(self) -> Tool:
+        @tool(effect=Effect.IDEMPOTENT)
+        async def cancel_schedule(ctx: ToolContext) -> dict[str, Any]:
+            """End the scheduled summaries of this channel."""
+            if not await self.unschedule(tenant=ctx.tenant, channel=_place(ctx)[0]):
+                raise ToolError("no summary is scheduled in this channel")
+            return {"status": "cancelled"}
+
+        return cancel_schedule
+
+
+def _place(ctx: ToolContext) -> tuple[str, str]:
+    if ctx.thread is None:
+        raise ToolError("this only works in a conversation")
+    return ctx.thread.channel, ctx.thread.root
+
+
+def _name(channel: str) -> str:
+    return f"summary:{channel}"

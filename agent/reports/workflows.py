@@ -1,0 +1,99 @@
+"""Reports and summaries as background workflows: gather, then publish once."""
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from pydantic import BaseModel, ConfigDict
+
+from agent.answer import RETRY as DELIVERY_RETRY
+from agent.campaigns import AdPlatform, CampaignLookupError, PeriodError
+from agent.campaigns.performance import Window, choose, measure
+from agent.channel import Delivered, Notes
+from agent.models.base import Person
+from agent.reports.document import Document
+from agent.reports.narrative import document
+from agent.thread import Thread
+from workflows import Effect, Retry, StepContext, Workflow, step, workflow
+
+
+class ReportRequest(BaseModel):
+    """What to report on and where. `root` empty: to the channel itself. `reply_url`: where to answer if the channel can't be posted to."""
+
+    model_config = ConfigDict(frozen=True)
+
+    channel: str
+    root: str = ""
+    asker: Person
+    campaigns: tuple[str, ...] | str = "all"
+    period: str = "last week"
+    title: str = "Campaign report"
+    reply_url: str | None = None
+
+
+class Gathered(BaseModel):
+    """A document and where it goes."""
+
+    model_config = ConfigDict(frozen=True)
+
+    request: ReportRequest
+    document: Document
+
+
+class Publisher(Protocol):
+    """Posts documents."""
+
+    async def publish(
+        self, thread: Thread, document: Document, *, delivery_id: str, reply_url: str | None, notes: Notes
+    ) -> Delivered:
+        """Post a document, exactly once. Raises ChannelUnavailableError, ChannelGoneError."""
+        ...
+
+    async def find(self, thread: Thread, *, delivery_id: str, notes: Notes) -> Delivered | None:
+        """The whole of it, if it stands there already."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Reports:
+    """The workflows: one on demand, one by cron. They differ only in what starts them and are kept apart for listing."""
+
+    report: Workflow[ReportRequest, Any]
+    summary: Workflow[ReportRequest, Any]
+
+    @property
+    def workflows(self) -> tuple[Workflow[Any, Any], ...]:
+        """What an engine has to know."""
+        return (self.report, self.summary)
+
+
+def make_reports(platform: AdPlatform, publisher: Publisher) -> Reports:
+    """Compose the report workflows."""
+
+    async def gather(request: ReportRequest, ctx: StepContext) -> Gathered:
+        now = await ctx.now()
+        try:
+            window = Window.read(request.period, "previous", now=now, time_zone=request.asker.time_zone)
+            wanted = request.campaigns if isinstance(request.campaigns, str) else list(request.campaigns)
+            chosen = choose(await platform.campaigns(ctx.tenant), wanted)
+        except (PeriodError, CampaignLookupError) as error:
+            return Gathered(request=request, document=Document(summary="I can't make this report.", body=str(error)))
+        performance = await measure(platform, ctx.tenant, chosen, window, now=now)
+        return Gathered(request=request, document=document(performance, title=request.title))
+
+    async def publish(gathered: Gathered, ctx: StepContext) -> Delivered:
+        request = gathered.request
+        thread = Thread(tenant=ctx.tenant, channel=request.channel, root=request.root)
+        return await publisher.publish(
+            thread, gathered.document, delivery_id=f"{ctx.run_id}:report", reply_url=request.reply_url, notes=ctx
+        )
+
+    async def find(key: str, gathered: Gathered, ctx: StepContext) -> Delivered | None:
+        thread = Thread(tenant=ctx.tenant, channel=gathered.request.channel, root=gathered.request.root)
+        return await publisher.find(thread, delivery_id=f"{ctx.run_id}:report", notes=ctx)
+
+    gathering = step(id="gather", effect=Effect.READ, retry=Retry(times=4, base=0.5, cap=30))(gather)
+    publishing = step(id="publish", effect=Effect.RECONCILE, reconcile=find, retry=DELIVERY_RETRY)(publish)
+    return Reports(
+        report=workflow("report").then(gathering).then(publishing).commit(),
+        summary=workflow("summary").then(gathering).then(publishing).commit(),
+    )

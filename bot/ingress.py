@@ -1,0 +1,84 @@
+"""From an accepted request to a durable message: one statement, then the acknowledgement."""
+
+import structlog
+
+from agent import stops
+from agent.loop import Agent
+from agent.messages import MESSAGES, PARTS, Transcript, arrived, joins
+from agent.models.base import Message, Person, Text
+from bot.clients import Clients
+from bot.events import Changed, Envelope, Left, Said, Stopped, read, tenant_of
+from bot.installs import Installs
+from workflows import Engine
+from workflows.dedup import DedupCache
+from workflows.storage import Delete, Update
+
+LIMIT = 100_000
+"""Characters of one message that are kept; Slack itself cuts at 40,000."""
+
+
+class Ingress:
+    """Takes events in. Raises StoreUnavailableError when one could not be made durable: Slack then delivers it again."""
+
+    def __init__(self, engine: Engine, agent: Agent, clients: Clients, dedup: DedupCache, installs: Installs) -> None:
+        self._engine = engine
+        self._agent = agent
+        self._clients = clients
+        self._dedup = dedup
+        self._installs = installs
+        self._transcript = Transcript(engine.store)
+
+    async def accept(self, envelope: Envelope) -> None:
+        """Take one event in. What is nothing for us leaves no trace, so that it can't consume the key of its twin."""
+        tenant = tenant_of(envelope)
+        me = await self._clients.credentials(tenant)
+        match read(envelope, bot_user_id=me.bot_user_id, bot_id=me.bot_id):
+            case Said() as said:
+                await self._said(said)
+            case Changed() as changed:
+                await self._changed(changed)
+            case Stopped() as stopped:
+                await self._stopped(stopped)
+            case Left():
+                await self._installs.uninstall(tenant)
+            case None:
+                return
+
+    async def _said(self, said: Said) -> None:
+        key = f"message:{said.thread.channel}:{said.id}"
+        if await self._dedup.done(said.thread.tenant, key):
+            return
+        if not said.addressed and not await self._transcript.takes_part(said.thread):
+            return
+        author = Person(id=said.user, name=said.user)  # the name is looked up when a turn takes it in
+        message = Message(role="user", parts=(Text(text=said.text[:LIMIT]),), author=author)
+        outcome = await self._engine.signal_with_start(
+            self._agent.turn,
+            tenant=said.thread.tenant,
+            key=said.thread.key,
+            name="message",
+            dedup_key=key,
+            payload={"id": said.id},
+            writes=[arrived(said.thread, said.id, message), joins(said.thread)],
+        )
+        structlog.get_logger().info(
+            "message_accepted", tenant=said.thread.tenant, run_id=outcome.run_id, duplicate=outcome.duplicate
+        )
+        await self._dedup.mark_done(said.thread.tenant, key)
+
+    async def _changed(self, changed: Changed) -> None:
+        """Edits and deletions count as long as no turn has taken the message in."""
+        where = {"tenant": changed.thread.tenant, "thread": changed.thread.key, "id": changed.id, "position": None}
+        if changed.text is None:
+            await self._engine.store.write(Delete(MESSAGES, where))
+            return
+        parts = PARTS.dump_python((Text(text=changed.text[:LIMIT]),), mode="json")
+        await self._engine.store.write(Update(MESSAGES, where, {"parts": parts}))
+
+    async def _stopped(self, stopped: Stopped) -> None:
+        """The row first, so that a turn that has not begun yet is stopped too; then whoever runs is told."""
+        thread = stopped.thread
+        await self._engine.store.write(stops.stopped(thread, message_id=stopped.at, by=stopped.user))
+        for run in await self._engine.runs(tenant=thread.tenant, workflow=self._agent.turn.id, key=thread.key, limit=1):
+            if run.state.live:
+                await self._engine.cancel(run.run_id, tenant=thread.tenant)

@@ -1,0 +1,176 @@
+"""Installations: one row per workspace or org, its token sealed. Also OAuth states, and events of workspaces not known yet."""
+
+import secrets
+import time
+from datetime import timedelta
+from logging import Logger, getLogger
+from typing import Any
+
+import structlog
+from slack_sdk.oauth.installation_store.async_installation_store import AsyncInstallationStore
+from slack_sdk.oauth.installation_store.models.bot import Bot
+from slack_sdk.oauth.installation_store.models.installation import Installation
+from slack_sdk.oauth.state_store.async_state_store import AsyncOAuthStateStore
+
+from bot.clients import Credentials
+from bot.keyring import Keyring
+from workflows.storage import Column, Delete, Insert, Is, Select, Store, Table, Update
+
+INSTALLATIONS = Table(
+    "installations",
+    (
+        Column("tenant", "text"),
+        Column("name", "text", default=""),
+        Column("app_id", "text", default=""),
+        Column("bot_user_id", "text"),
+        Column("bot_id", "text"),
+        Column("token", "text"),  # sealed
+        Column("scopes", "text", default=""),
+        Column("installer", "text", default=""),
+        Column("installed_at", "time", default="now"),
+        Column("removed_at", "time", null=True),
+    ),
+    ("tenant",),
+)
+STATES = Table(
+    "oauth_states",
+    (Column("state", "text"), Column("expires_at", "time")),
+    ("state",),
+    shared=True,  # an install begins before anybody knows for which workspace
+)
+KEPT_EVENTS = Table(
+    "kept_events",
+    (
+        Column("tenant", "text"),
+        Column("event_id", "text"),
+        Column("envelope", "json"),
+        Column("at", "time", default="now"),
+    ),
+    ("tenant", "event_id"),
+)
+
+STATE_LIFETIME = timedelta(minutes=10)
+KEPT = timedelta(hours=1)
+KEPT_PER_TENANT = 200
+REMEMBERED_S = 5.0
+"""How long a replica may act on an installation that another has removed."""
+
+
+class Installs:
+    """Reads and writes installations, for the app's own use."""
+
+    def __init__(self, store: Store, keyring: Keyring) -> None:
+        self._store = store
+        self._keyring = keyring
+        self._known: dict[str, tuple[float, Credentials | None]] = {}
+
+    async def credentials(self, tenant: str) -> Credentials | None:
+        """The tenant's credentials, or None if the app is not installed there."""
+        known = self._known.get(tenant)
+        if known is not None and known[1] is not None and time.monotonic() - known[0] < REMEMBERED_S:
+            return known[1]
+        rows = await self._store.read(Select(INSTALLATIONS, {"tenant": tenant, "removed_at": None}))
+        found = self._credentials(rows[0]) if rows else None
+        self._known[tenant] = (time.monotonic(), found)
+        return found
+
+    def _credentials(self, row: dict[str, Any]) -> Credentials:
+        token = self._keyring.open(row["token"], tenant=row["tenant"], column="token")
+        return Credentials(row["tenant"], token, row["bot_user_id"], row["bot_id"], row["name"])
+
+    async def install(self, installation: Installation) -> str:
+        """Insert or replace a workspace's installation. Returns its tenant."""
+        tenant = _tenant(installation.team_id, installation.enterprise_id, installation.is_enterprise_install)
+        values = {
+            "tenant": tenant,
+            "name": installation.team_name or installation.enterprise_name or "",
+            "app_id": installation.app_id or "",
+            "bot_user_id": installation.bot_user_id or "",
+            "bot_id": installation.bot_id or "",
+            "token": self._keyring.seal(installation.bot_token or "", tenant=tenant, column="token"),
+            "scopes": ",".join(installation.bot_scopes or []),
+            "installer": installation.user_id or "",
+            "installed_at": await self._store.now(),
+            "removed_at": None,
+        }
+        await self._store.write(Insert(INSTALLATIONS, values, on_conflict="replace"))
+        self._known.pop(tenant, None)
+        structlog.get_logger().info("app_installed", tenant=tenant, team=values["name"])
+        return tenant
+
+    async def uninstall(self, tenant: str) -> None:
+        """Forget the token at once; the row stays, without it, until the tenant's data is deleted."""
+        values = {"removed_at": await self._store.now(), "token": self._keyring.seal("", tenant=tenant, column="token")}
+        await self._store.write(Update(INSTALLATIONS, {"tenant": tenant, "removed_at": None}, values))
+        self._known.pop(tenant, None)
+        structlog.get_logger().info("app_uninstalled", tenant=tenant)
+
+    # Events of workspaces nobody knows yet
+
+    async def keep(self, tenant: str, envelope: dict[str, Any]) -> None:
+        """Keep an event for an hour, in case the workspace installs meanwhile: the two race at every install."""
+        kept = await self._store.read(Select(KEPT_EVENTS, {"tenant": tenant}, limit=KEPT_PER_TENANT))
+        if len(kept) < KEPT_PER_TENANT:
+            event_id = str(envelope.get("event_id") or secrets.token_hex(8))
+            await self._store.write(Insert(KEPT_EVENTS, {"tenant": tenant, "event_id": event_id, "envelope": envelope}))
+
+    async def take_kept(self, tenant: str) -> list[dict[str, Any]]:
+        """The kept events of a workspace, oldest first. They stay until `drop_kept`, so that a crash between loses none."""
+        since = await self._store.now() - KEPT
+        rows = await self._store.read(Select(KEPT_EVENTS, {"tenant": tenant, "at": Is(">=", since)}, order=("at",)))
+        return [row["envelope"] for row in rows]
+
+    async def drop_kept(self, tenant: str) -> None:
+        """Forget the kept events of a workspace."""
+        await self._store.write(Delete(KEPT_EVENTS, {"tenant": tenant}))
+
+
+class InstallationStore(AsyncInstallationStore):
+    """What Bolt's OAuth flow saves to."""
+
+    def __init__(self, installs: Installs) -> None:
+        self._installs = installs
+
+    @property
+    def logger(self) -> Logger:
+        return getLogger(__name__)
+
+    async def async_save(self, installation: Installation) -> None:
+        await self._installs.install(installation)
+
+    async def async_find_bot(
+        self, *, enterprise_id: str | None, team_id: str | None, is_enterprise_install: bool | None = False
+    ) -> Bot | None:
+        found = await self._installs.credentials(_tenant(team_id, enterprise_id, is_enterprise_install))
+        if found is None:
+            return None
+        return Bot(
+            bot_token=found.token, bot_id=found.bot_id, bot_user_id=found.bot_user_id, team_id=team_id, enterprise_id=enterprise_id,
+            installed_at=0.0,
+        )  # fmt: skip
+
+
+class StateStore(AsyncOAuthStateStore):
+    """OAuth states in the shared store: single use, ten minutes, valid on every replica."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    @property
+    def logger(self) -> Logger:
+        return getLogger(__name__)
+
+    async def async_issue(self, *args: Any, **kwargs: Any) -> str:
+        state = secrets.token_urlsafe(32)
+        await self._store.write(
+            Insert(STATES, {"state": state, "expires_at": await self._store.now() + STATE_LIFETIME})
+        )
+        return state
+
+    async def async_consume(self, state: str) -> bool:
+        where = {"state": state, "expires_at": Is(">", await self._store.now())}
+        return await self._store.write(Delete(STATES, where)) == 1
+
+
+def _tenant(team_id: str | None, enterprise_id: str | None, is_enterprise_install: bool | None) -> str:
+    return str((enterprise_id if is_enterprise_install else None) or team_id or enterprise_id or "")

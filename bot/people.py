@@ -1,0 +1,52 @@
+"""People, by Slack's users.info, remembered for an hour."""
+
+import time
+
+import structlog
+
+from agent.models.base import Person
+from bot.clients import Clients
+
+REMEMBERED_S = 3600.0
+LIMIT = 10_000
+
+
+class SlackPeople:
+    """Implements `agent.people.People`; also knows who administers a workspace."""
+
+    def __init__(self, clients: Clients) -> None:
+        self._clients = clients
+        self._known: dict[tuple[str, str], tuple[float, Person, bool]] = {}
+
+    async def person(self, tenant: str, user_id: str) -> Person:
+        return (await self._look(tenant, user_id))[0]
+
+    async def is_admin(self, tenant: str, user_id: str) -> bool:
+        """Whether the person administers the workspace, asked anew each time: rights may have been taken away since."""
+        self._known.pop((tenant, user_id), None)
+        return (await self._look(tenant, user_id))[1]
+
+    async def _look(self, tenant: str, user_id: str) -> tuple[Person, bool]:
+        known = self._known.get((tenant, user_id))
+        if known is not None and time.monotonic() - known[0] < REMEMBERED_S:
+            return known[1], known[2]
+        try:
+            client = await self._clients.of(tenant)
+            user = (await client.users_info(user=user_id))["user"]
+        except Exception as error:
+            structlog.get_logger().warning("person_unknown", user=user_id, error=f"{type(error).__name__}: {error}")
+            return Person(id=user_id, name=user_id), False
+        profile = user.get("profile") or {}
+        name = (
+            profile.get("display_name")
+            or profile.get("real_name")
+            or user.get("real_name")
+            or user.get("name")
+            or user_id
+        )
+        person = Person(id=user_id, name=str(name), time_zone=str(user.get("tz") or "UTC"))
+        admin = bool(user.get("is_admin") or user.get("is_owner") or user.get("is_primary_owner"))
+        if len(self._known) >= LIMIT:
+            self._known.clear()
+        self._known[tenant, user_id] = (time.monotonic(), person, admin)
+        return person, admin
