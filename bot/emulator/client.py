@@ -105,6 +105,9 @@ class EmulatorClient:
     async def submit_view(self, user: str, view_id: str, values: dict[str, dict[str, str]]) -> Json:
         return await self._call("POST", "views", json={"user": user, "view_id": view_id, "values": values})
 
+    async def close_view(self, user: str, view_id: str) -> None:
+        await self._call("DELETE", "views", json={"user": user, "view_id": view_id})
+
     async def send_event(
         self,
         event: Json | list[Json],

@@ -138,9 +138,13 @@ async def submit_view(slack: Slack, user: User, view_id: str, values: dict[str, 
     body = {**interaction(slack, user, "view_submission"), "view": {**wire, "state": {"values": state}}}
     reply = await slack.deliveries.ask({"payload": json.dumps({**body, "response_urls": []})})
     if not reply.problem and '"errors"' not in reply.body:
-        slack.interactions.views.pop(view_id, None)
-        slack.updates.publish("view", user=user.id, view_id="")
+        close_view(slack, user, view_id)
     return reply
+
+
+def close_view(slack: Slack, user: User, view_id: str) -> None:
+    slack.interactions.views.pop(view_id, None)
+    slack.updates.publish("view", user=user.id, view_id="")
 
 
 def interaction(slack: Slack, user: User, kind: str) -> Json:

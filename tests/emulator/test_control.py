@@ -129,3 +129,16 @@ async def test_waiting_names_what_did_not_come_true(people: EmulatorClient) -> N
 
     with pytest.raises(TimeoutError, match="the moon did not come true"):
         await people.wait_for(never, timeout_s=0.05, what="the moon")
+
+
+async def test_it_stops_at_once_though_a_page_is_watching() -> None:
+    emulator = Emulator(EmulatorConfig(signing_secret=SECRET))
+    await emulator.start()
+    headers = {"Accept": "text/event-stream"}
+    async with (
+        aiohttp.ClientSession() as session,
+        session.get(f"{emulator.url}/_emulator/updates", headers=headers) as response,
+    ):
+        await response.content.readany()
+        async with asyncio.timeout(2):
+            await emulator.stop()

@@ -146,9 +146,18 @@ async def test_a_trigger_opens_one_view_within_three_seconds(
         await web_api.views_open(trigger_id=late, view=view)
     view_id = opened["view"]["id"]
     assert [one["id"] for one in (await people.views("@ada"))["views"]] == [view_id]
+    await people.close_view("@ada", "V0OTHER")
     await people.submit_view("@ada", view_id, {"reason": {"text": "Too dear"}})
     submitted = json.loads(form_of(sink)["payload"])
     assert submitted["view"]["state"]["values"]["reason"]["text"]["value"] == "Too dear"
+    assert (await people.views("@ada"))["views"] == []
+
+
+async def test_a_modal_can_be_cancelled(web_api: AsyncWebClient, people: EmulatorClient, sink: Sink) -> None:
+    await people.click("#campaigns", await ask(web_api), "approve", "@ada")
+    trigger = json.loads(form_of(sink)["payload"])["trigger_id"]
+    opened = await web_api.views_open(trigger_id=trigger, view={"type": "modal", "blocks": []})
+    await people.close_view("@ada", opened["view"]["id"])
     assert (await people.views("@ada"))["views"] == []
 
 

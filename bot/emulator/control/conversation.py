@@ -107,6 +107,13 @@ async def submit_view(slack: Slack, request: web.Request) -> Json:
     return _answer(await people.submit_view(slack, find_user(slack, asked.user), asked.view_id, asked.values))
 
 
+async def close_view(slack: Slack, request: web.Request) -> Json:
+    """Cancel in a modal. Slack tells the app only if the view asked for it, which this one does not support."""
+    asked = await body(request, requests.Submission)
+    people.close_view(slack, find_user(slack, asked.user), asked.view_id)
+    return {}
+
+
 async def get_status(slack: Slack, request: web.Request) -> Json:
     channel = find_channel(slack, request.query.get("channel", ""))
     if "thread_ts" in request.query:

@@ -23,6 +23,7 @@ ROUTES: tuple[tuple[str, str, Handler], ...] = (
     ("POST", "members", conversation.add_member),
     ("POST", "home", conversation.open_home),
     ("POST", "views", conversation.submit_view),
+    ("DELETE", "views", conversation.close_view),
     ("GET", "status", conversation.get_status),
     ("POST", "events", world.send_event),
     ("GET", "deliveries", world.get_deliveries),

@@ -33,7 +33,12 @@ export async function drawModal() {
   }
   if (dialog.dataset.view === view.id && dialog.open) return;
   dialog.dataset.view = view.id;
-  dialog.addEventListener("close", () => delete dialog.dataset.view, { once: true });
+  // However it was closed, by Cancel or by Escape: an open view would come back with the next change.
+  const leave = () => {
+    delete dialog.dataset.view;
+    trying(() => call("DELETE", "views", { body: { user: store.me, view_id: view.id } }));
+  };
+  dialog.addEventListener("close", leave, { once: true });
   const blocks = el("div", { class: "body" });
   // Drawn and escaped by the server, as messages are.
   blocks.innerHTML = view.html;

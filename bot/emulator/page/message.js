@@ -116,7 +116,11 @@ function edit(message, shown) {
     el("div", { class: "choice" }, el("button", { type: "button", onclick: () => editor.replaceWith(body) }, "Cancel"), el("button", { type: "button", class: "primary", onclick: save }, "Save")),
   );
   text.addEventListener("keydown", (event) => {
-    if (event.key === "Escape") editor.replaceWith(body);
+    if (event.key === "Escape") {
+      // Else the thread pane would take it as its own.
+      event.preventDefault();
+      editor.replaceWith(body);
+    }
     if (event.key === "Enter" && !event.shiftKey) {
       event.preventDefault();
       save();
