@@ -9,7 +9,7 @@ import pytest
 import structlog
 
 from tests.waiting import Seen, until
-from workflows.pubsub import Bus, DeadLetter, Event, MemoryPubSub, RedisPubSub
+from workflows.pubsub import Bus, DeadLetter, Event, MemoryPubSub, PubSub, RedisPubSub
 from workflows.pubsub.member import GroupMember
 from workflows.pubsub.subscription import Subscriber
 
@@ -493,7 +493,7 @@ async def test_an_event_that_kills_each_of_its_members_is_buried(world: World) -
 
 
 async def test_a_member_that_leaves_hands_over_what_waits_for_its_retry(world: World) -> None:
-    bus = world.bus(backoff=lambda _: 3600.0)
+    bus = world.bus(backoff=lambda _: 3600.0, min_idle_ms=3_600_000)
     failing, next_one = Seen(fail=1), Seen()
     member = await bus.subscribe(TOPIC, failing, group="g")
     await publish(bus, "a")
@@ -643,6 +643,11 @@ async def test_data_that_is_no_json_object_is_refused(bus: Bus, data: Any) -> No
 async def test_a_malformed_topic_is_refused(bus: Bus, topic: str) -> None:
     with pytest.raises(ValueError, match="is no topic"):
         await bus.publish(topic, Event("x"))
+
+
+async def test_every_bus_is_a_pubsub(bus: Bus) -> None:
+    seam: PubSub = bus  # the type checker's test
+    assert callable(seam.publish)
 
 
 async def test_memory_says_once_that_it_is_unfit_for_production() -> None:

@@ -253,6 +253,7 @@ async def test_every_key_has_a_time_to_live(bus: RedisPubSub, client: Any) -> No
     await bus.subscribe("T1:run:2", Seen(), group="made by joining")
     await publish(bus, "a")
     await publish(bus, "b", topic="wake")
+    await publish(bus, "c", topic="T1:run:nobody listens")
 
     async def buried() -> bool:
         return bool(await bus.dead_letters())
@@ -262,6 +263,17 @@ async def test_every_key_has_a_time_to_live(bus: RedisPubSub, client: Any) -> No
     assert {key.split(":")[1] for key in ttls} == {"{p0}", "dead", "reader"}
     assert min(ttls.values()) > 0
     assert max(ttl for key, ttl in ttls.items() if ":dead:" not in key) <= 3_600_000
+
+
+async def test_a_topic_that_a_group_makes_anew_has_a_time_to_live(bus: RedisPubSub, client: Any) -> None:
+    await bus.subscribe(TOPIC, Seen(), group="g")
+    await client.flushall()
+
+    async def made() -> bool:
+        return bool(await client.exists(f"faults:{{p0}}:{TOPIC}"))
+
+    await until(made, "the group is made anew")
+    assert await client.pttl(f"faults:{{p0}}:{TOPIC}") > 0
 
 
 async def test_a_topic_with_a_live_subscriber_does_not_expire(private_redis: RedisServer, client: Any) -> None:
