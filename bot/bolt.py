@@ -1,5 +1,6 @@
 """Bolt, set up so that nothing is acknowledged before it is durable, and no event is dropped for want of a token."""
 
+import re
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -32,28 +33,20 @@ Installed = Callable[[str], Awaitable[None]]
 
 
 def make_bolt(
-    settings: Settings, *, store: Store, clients: Clients, ingress: Ingress, decisions: Decisions, commands: Commands,
-    installations: InstallationStore, installed: Installed,
-) -> AsyncApp:  # fmt: skip
+    settings: Settings, *, clients: Clients, ingress: Ingress, decisions: Decisions, commands: Commands
+) -> AsyncApp:
     """The Bolt app with all listeners."""
     bolt = AsyncApp(
         client=AsyncWebClient(base_url=settings.slack_api_url, timeout=5),
         signing_secret=settings.slack_signing_secret.get_secret_value(),
         authorize=_authorize(clients),
         process_before_response=True,
-        oauth_settings=None,
     )
-    if settings.slack_client_id:
-        from slack_bolt.oauth.async_oauth_flow import AsyncOAuthFlow
-
-        bolt._async_oauth_flow = AsyncOAuthFlow(  # noqa: SLF001 — AsyncApp accepts no flow beside an authorize of one's own
-            client=bolt.client, settings=_oauth(settings, store, installations, installed)
-        )
     _listen(bolt, ingress, decisions, commands)
     return bolt
 
 
-def _authorize(clients: Clients) -> Callable[..., Awaitable[AuthorizeResult | None]]:
+def _authorize(clients: Clients) -> Callable[..., Awaitable[AuthorizeResult]]:
     """From storage, without a call to Slack. Bolt's own answers 200 and drops the event on any error; this one raises."""
 
     async def authorize(enterprise_id: str | None, team_id: str | None, **_: Any) -> AuthorizeResult | None:
@@ -69,12 +62,14 @@ def _authorize(clients: Clients) -> Callable[..., Awaitable[AuthorizeResult | No
                 )
         return None
 
-    return authorize
+    return authorize  # type: ignore[return-value] # Bolt takes None as "not installed"
 
 
-def _oauth(
+def oauth_settings(
     settings: Settings, store: Store, installations: InstallationStore, installed: Installed
 ) -> AsyncOAuthSettings:
+    """Bolt's OAuth flow over our own stores and pages. The flow stands beside the app, whose authorize is our own."""
+
     async def success(args: AsyncSuccessArgs) -> BoltResponse:
         installation = args.installation
         await installed(
@@ -126,17 +121,11 @@ def _listen(bolt: AsyncApp, ingress: Ingress, decisions: Decisions, commands: Co
         async def commanded(ack: Any, command: dict[str, Any], context: Any) -> None:
             await ack(**await commands.run(tenant=_tenant(context), command=command))
 
-    @bolt.event(_Anything())
+    @bolt.event(re.compile(".*"))
     async def happened(body: dict[str, Any]) -> None:
+        """Every type and subtype: an event Bolt does not match is answered 404, which Slack counts as a failure."""
         await ingress.accept(body)
 
 
 def _tenant(context: Any) -> str:
     return str(context.team_id or context.enterprise_id)
-
-
-def _Anything() -> Any:  # noqa: N802 — reads as a matcher
-    """Matches every event type and subtype: an event Bolt does not match is answered 404, which Slack counts as a failure."""
-    import re
-
-    return re.compile(".*")

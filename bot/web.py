@@ -3,11 +3,13 @@
 import json
 import time
 from typing import Any
+from urllib.parse import parse_qs
 
 import structlog
 from aiohttp import web
 from slack_bolt.adapter.aiohttp import to_aiohttp_response, to_bolt_request
 from slack_bolt.async_app import AsyncApp
+from slack_bolt.oauth.async_oauth_flow import AsyncOAuthFlow
 from slack_sdk.signature import SignatureVerifier
 
 from bot.clients import Clients
@@ -24,8 +26,11 @@ ENGINE = web.AppKey("engine", Engine)
 class SlackRoutes:
     """The endpoints Slack calls. Bolt sees only requests that are signed, fresh, well-formed and of a known workspace."""
 
-    def __init__(self, bolt: AsyncApp, clients: Clients, installs: Installs, *, signing_secret: str) -> None:
+    def __init__(
+        self, bolt: AsyncApp, oauth: AsyncOAuthFlow | None, clients: Clients, installs: Installs, *, signing_secret: str
+    ) -> None:
         self._bolt = bolt
+        self._flow = oauth
         self._clients = clients
         self._installs = installs
         self._verifier = SignatureVerifier(signing_secret)
@@ -82,11 +87,10 @@ class SlackRoutes:
         return await self._oauth(request, "handle_callback")
 
     async def _oauth(self, request: web.Request, step: str) -> web.Response:
-        flow = self._bolt.oauth_flow
-        if flow is None:
+        if self._flow is None:
             return web.Response(status=404, text="This deployment serves one workspace; it is not installed by OAuth.")
         try:
-            return await to_aiohttp_response(await getattr(flow, step)(await to_bolt_request(request)))
+            return await to_aiohttp_response(await getattr(self._flow, step)(await to_bolt_request(request)))
         except StoreUnavailableError:
             return web.Response(
                 status=503,
@@ -110,8 +114,6 @@ def _json(request: web.Request, body: bytes) -> dict[str, Any] | None:
 
 
 def _payload_is_json(text: str) -> bool:
-    from urllib.parse import parse_qs
-
     for payload in parse_qs(text).get("payload", []):
         try:
             if not isinstance(json.loads(payload), dict):

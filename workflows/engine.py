@@ -73,6 +73,10 @@ class Engine:
         self._deployment = deployment
         self._stop = asyncio.Event()
 
+    def add(self, *workflows: Workflow[Any, Any]) -> None:
+        """Make workflows known before the engine opens: some need the engine to be made. Raises DefinitionError."""
+        self._workflows.update(_registry([*self._workflows.values(), *workflows]))
+
     # Life
 
     async def open(self) -> None:

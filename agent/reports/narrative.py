@@ -4,6 +4,8 @@ from agent.campaigns.results import CampaignRow, Figures, Performance
 from agent.reports.document import Bars, Document, Grid
 
 HEAD = ("Campaign", "Spend", "Impressions", "Clicks", "CTR", "Conversions", "CPA", "Revenue", "ROAS")
+NOTHING = "\u2013"
+"""What stands where nothing can be divided by."""
 CHARTED = 12
 """Campaigns in a chart; a longer tail is in the table."""
 
@@ -28,8 +30,14 @@ def _body(performance: Performance, *, title: str, days: str) -> str:
     account = performance.account
     lines = [
         f"**{title}**: {account.name}, {days} ({account.time_zone})",
-        f"Spend **{totals.spend}**{_change(performance, 'spend')}, {totals.conversions:,} conversions{_change(performance, 'conversions')}, "
-        f"revenue {totals.revenue}{_change(performance, 'revenue')}, ROAS {_or_dash(totals.roas)}{_change(performance, 'roas')}.",
+        ", ".join(
+            (
+                f"Spend **{totals.spend}**{_change(performance, 'spend')}",
+                f"{totals.conversions:,} conversions{_change(performance, 'conversions')}",
+                f"revenue {totals.revenue}{_change(performance, 'revenue')}",
+                f"ROAS {_or_dash(totals.roas)}{_change(performance, 'roas')}.",
+            )
+        ),
     ]
     lines += _extremes(performance.campaigns)
     if performance.compared_to is not None:
@@ -56,15 +64,15 @@ def _row(row: CampaignRow) -> tuple[str, ...]:
 
 
 def _cells(name: str, figures: Figures) -> tuple[str, ...]:
-    ctr = "–" if figures.ctr_percent is None else f"{figures.ctr_percent:.2f} %"
+    ctr = NOTHING if figures.ctr_percent is None else f"{figures.ctr_percent:.2f} %"
     return (
         name, figures.spend, f"{figures.impressions:,}", f"{figures.clicks:,}", ctr, f"{figures.conversions:,}",
-        figures.cpa or "–", figures.revenue, _or_dash(figures.roas),
+        figures.cpa or NOTHING, figures.revenue, _or_dash(figures.roas),
     )  # fmt: skip
 
 
 def _or_dash(value: float | None) -> str:
-    return "–" if value is None else f"{value}"
+    return NOTHING if value is None else f"{value}"
 
 
 def _bars(performance: Performance) -> Bars | None:

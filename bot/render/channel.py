@@ -18,7 +18,7 @@ from bot.render.documents import document_blocks, document_markdown
 from bot.render.posting import NO_BLOCKS, Post, Posting
 from bot.render.replies import reply
 from bot.render.stream import SlackStream
-from bot.render.text import escaped, fallback, neutral, parts
+from bot.render.text import FALLBACK_LIMIT, escaped, fallback, neutral, parts
 
 OVER = {"message_not_in_streaming_state", "stopped_by_user"}
 

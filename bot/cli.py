@@ -1,0 +1,96 @@
+"""The `threadline` command: one role per process, or all of them for development."""
+
+import argparse
+import asyncio
+import contextlib
+import shutil
+import sys
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import Any
+
+from bot.logs import configure_logs
+from bot.settings import SettingsError, load_settings
+
+DATA_FILES = ("threadline.db", "threadline.db-wal", "threadline.db-shm", "encryption.key")
+
+
+def main() -> None:
+    """Run a command; a problem the reader can mend is one plain sentence and exit status 2."""
+    arguments = _parser().parse_args()
+    try:
+        raise SystemExit(arguments.run(arguments))
+    except SettingsError as error:
+        sys.exit(_complain(str(error)))
+    except KeyboardInterrupt:
+        raise SystemExit(130) from None
+
+
+def _complain(message: str) -> int:
+    sys.stderr.write(f"threadline: {message}\n")
+    return 2
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="threadline", description="The ad-campaign agent that lives in Slack.")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    for name, words in (
+        ("web", "serve Slack's requests and the install pages"),
+        ("worker", "run turns, reports and summaries"),
+        ("clock", "fire schedules and sweeps; any number may run"),
+    ):
+        commands.add_parser(name, help=words).set_defaults(run=_role, role=name)
+    dev = commands.add_parser("dev", help="everything in one process, with a local Slack and its web page")
+    dev.add_argument("--port", type=int, default=None, help="of the local Slack's page (default: PORT, else 3000)")
+    dev.set_defaults(run=_dev)
+    commands.add_parser(
+        "demo", help="play a conversation, kill the worker in mid-turn, print the transcript"
+    ).set_defaults(run=_demo)
+    commands.add_parser("reset", help="empty the development data").set_defaults(run=_reset)
+    return parser
+
+
+def _role(arguments: argparse.Namespace) -> int:
+    from bot.roles import serve
+
+    settings = load_settings()
+    configure_logs(settings.log_level, people=settings.environment == "dev")
+    role = arguments.role
+    return _run(serve(settings, slack=role == "web", worker=role == "worker", clock=role == "clock"))
+
+
+def _dev(arguments: argparse.Namespace) -> int:
+    from bot.dev import run_dev
+
+    return _run(run_dev(port=arguments.port))
+
+
+def _demo(arguments: argparse.Namespace) -> int:
+    from bot.demo import run_demo
+
+    return _run(run_demo())
+
+
+def _reset(arguments: argparse.Namespace) -> int:
+    directory = Path(load_settings(THREADLINE_ENV="dev").data_dir)
+    found = [directory / name for name in DATA_FILES if (directory / name).exists()]
+    for path in found:
+        path.unlink()
+    with contextlib.suppress(OSError):
+        shutil.rmtree(directory) if directory.is_dir() and not any(directory.iterdir()) else None
+    print(f"Emptied {directory}." if found else f"There was nothing in {directory}.")
+    return 0
+
+
+def _run(role: Coroutine[Any, Any, int | None]) -> int:
+    from bot.emulator.errors import PortBusyError
+    from workflows.errors import SchemaError
+
+    try:
+        return asyncio.run(role) or 0
+    except (SchemaError, PortBusyError) as error:
+        return _complain(str(error))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,96 @@
+"""The roles a process can play, served until it is asked to leave."""
+
+import asyncio
+import contextlib
+import errno
+import signal
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+import structlog
+from aiohttp import web
+
+from bot.service import Service
+from bot.settings import Settings, SettingsError
+from workflows.storage import StoreUnavailableError
+
+CONNECT_S = 60.0
+"""How long a starting process waits for its database: in a deploy both may start at once."""
+
+
+async def serve(settings: Settings, *, slack: bool, worker: bool, clock: bool) -> None:
+    """Serve one process until SIGTERM or SIGINT, then leave in good order."""
+    leaving = leave_on_signal()
+    service = Service(settings, worker=worker, clock=clock, before_tool=dev_faults(settings))
+    await _opened(service, leaving)
+    try:
+        async with listening(service.web(slack=slack), settings.host, settings.port) as url:
+            structlog.get_logger().info("serving", url=url, web=slack, worker=worker, clock=clock)
+            await leaving.wait()
+            structlog.get_logger().info("leaving")
+    finally:
+        await service.close()
+
+
+async def _opened(service: Service, leaving: asyncio.Event) -> None:
+    deadline = asyncio.get_running_loop().time() + CONNECT_S
+    while True:
+        try:
+            await service.open()
+            return
+        except StoreUnavailableError as error:
+            if asyncio.get_running_loop().time() > deadline or leaving.is_set():
+                raise SettingsError(
+                    f"the database can't be reached: {error}. Is DATABASE_URL right, and the server running?"
+                ) from error
+            structlog.get_logger().warning("waiting_for_storage", error=str(error))
+            await asyncio.sleep(1)
+
+
+@asynccontextmanager
+async def listening(app: web.Application, host: str, port: int) -> AsyncIterator[str]:
+    """Serve `app`; yields its URL. Raises SettingsError when the port is taken."""
+    runner = web.AppRunner(app, access_log=None, shutdown_timeout=5.0)
+    await runner.setup()
+    site = web.TCPSite(runner, host, port)
+    try:
+        try:
+            await site.start()
+        except OSError as error:
+            if error.errno == errno.EADDRINUSE:
+                raise SettingsError(
+                    f"port {port} is in use; stop what listens there or set PORT to another one"
+                ) from None
+            raise
+        addresses = runner.addresses
+        yield f"http://{host}:{addresses[0][1] if addresses else port}"
+    finally:
+        await runner.cleanup()
+
+
+def leave_on_signal() -> asyncio.Event:
+    """Set when the process is asked to stop."""
+    leaving = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        with contextlib.suppress(NotImplementedError):  # Windows has no signal handlers in its loops
+            loop.add_signal_handler(number, leaving.set)
+    return leaving
+
+
+def dev_faults(settings: Settings) -> Callable[[str], "asyncio.Future[None]"] | None:
+    """In dev and tests, the local Slack may slow or fail a tool, so that people can watch what happens then."""
+    if settings.environment == "production":
+        return None
+    from bot.emulator.client import EmulatorClient
+
+    client = EmulatorClient(settings.slack_api_url.removesuffix("/api/"))
+
+    async def before_tool(name: str) -> None:
+        fault = await client.take_fault(f"tool:{name}")
+        if fault.get("kind") == "delay":
+            await asyncio.sleep(float(fault.get("delay_s") or 1))
+        elif fault.get("kind"):
+            raise RuntimeError(f"{name} was told to fail: {fault['kind']}")
+
+    return before_tool  # type: ignore[return-value]

@@ -1,0 +1,174 @@
+"""The composition root: every part of the product, put together once per process. Each part can be given instead of made."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Self
+
+from aiohttp import web
+from slack_bolt.oauth.async_oauth_flow import AsyncOAuthFlow
+from slack_sdk.web.async_client import AsyncWebClient
+
+from agent.calls import BeforeTool
+from agent.campaigns import CAMPAIGN_TABLES, AdPlatform, SandboxPlatform, campaign_tools
+from agent.guidance import Guidance
+from agent.loop import Agent, make_agent
+from agent.messages import MESSAGES, PARTICIPATION
+from agent.models import make_model
+from agent.models.base import Model
+from agent.reports import ReportDesk, make_reports
+from agent.stops import STOPS
+from agent.tools import Toolbox
+from bot.actions import Decisions
+from bot.bolt import make_bolt, oauth_settings
+from bot.clients import Clients, CredentialSource, EitherSource, OneWorkspace
+from bot.commands import Commands
+from bot.ingress import Ingress
+from bot.installs import INSTALLATIONS, KEPT_EVENTS, STATES, InstallationStore, Installs
+from bot.keyring import Keyring
+from bot.people import SlackPeople
+from bot.render import SlackChannel
+from bot.settings import Settings, SettingsError
+from bot.web import SlackRoutes, make_web
+from workflows import Engine
+from workflows.dedup import DedupCache, MemoryDedupCache, RedisDedupCache
+from workflows.pubsub import MemoryPubSub, PubSub, RedisPubSub
+from workflows.storage import PostgresStore, SqliteStore, Store, Table
+
+TABLES: tuple[Table, ...] = (MESSAGES, PARTICIPATION, STOPS, *CAMPAIGN_TABLES, INSTALLATIONS, STATES, KEPT_EVENTS)
+"""What the floors above the engine store."""
+
+
+class Service:
+    """One process of the product. `worker` and `clock` say which roles it plays besides serving HTTP."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        worker: bool,
+        clock: bool,
+        store: Store | None = None,
+        pubsub: PubSub | None = None,
+        dedup: DedupCache | None = None,
+        model: Model | None = None,
+        platform: AdPlatform | None = None,
+        guidance: Guidance | None = None,
+        before_tool: BeforeTool | None = None,
+    ) -> None:
+        self.settings = settings
+        self.store = store or _store(settings)
+        self.dedup = dedup or _dedup(settings)
+        self.engine = Engine(
+            store=self.store, pubsub=pubsub or _pubsub(settings), worker=worker, clock=clock, concurrency=settings.concurrency,
+            lease_s=settings.lease_s, beat_s=settings.beat_s, poll_s=settings.poll_s, deployment=settings.deployment,
+        )  # fmt: skip
+        self.installs = Installs(self.store, _keyring(settings))
+        self.clients = Clients(
+            _credentials(settings, self.installs),
+            api_url=settings.slack_api_url,
+            timeout_s=settings.delivery_deadline_s / 2,
+        )
+        self.people = SlackPeople(self.clients)
+        self.channel = SlackChannel(self.clients, deadline_s=settings.delivery_deadline_s)
+        self.platform = platform or SandboxPlatform(self.store, clock=self.store.now)
+        self.reports = make_reports(self.platform, self.channel)
+        self.desk = ReportDesk(self.engine, self.reports)
+        self.agent = self._agent(model or _model(settings), guidance or Guidance(), before_tool)
+        self.engine.add(*self.agent.workflows, *self.reports.workflows)
+        self.ingress = Ingress(self.engine, self.agent, self.clients, self.dedup, self.installs)
+
+    def _agent(self, model: Model, guidance: Guidance, before_tool: BeforeTool | None) -> Agent:
+        return make_agent(
+            store=self.store,
+            model=model,
+            toolbox=Toolbox([*campaign_tools(self.platform), *self.desk.tools()]),
+            guidance=guidance,
+            channel=self.channel,
+            people=self.people,
+            tracer=self.engine.tracer,
+            before_tool=before_tool,
+        )
+
+    def web(self, *, slack: bool = True) -> web.Application:
+        """The HTTP application; without `slack`, only health."""
+        return make_web(self.engine, self._routes() if slack else None)
+
+    def _routes(self) -> SlackRoutes:
+        bolt = make_bolt(
+            self.settings,
+            clients=self.clients,
+            ingress=self.ingress,
+            decisions=Decisions(self.engine, self.agent, self.people),
+            commands=Commands(self.store, self.desk, self.platform, self.people),
+        )
+        secret = self.settings.slack_signing_secret.get_secret_value()
+        return SlackRoutes(bolt, self._oauth(), self.clients, self.installs, signing_secret=secret)
+
+    def _oauth(self) -> AsyncOAuthFlow | None:
+        if not self.settings.slack_client_id:
+            return None
+        settings = oauth_settings(self.settings, self.store, InstallationStore(self.installs), self.installed)
+        return AsyncOAuthFlow(client=AsyncWebClient(base_url=self.settings.slack_api_url, timeout=5), settings=settings)
+
+    async def installed(self, tenant: str) -> None:
+        """After an installation: what the workspace said in the hour before is taken in now."""
+        for envelope in await self.installs.take_kept(tenant):
+            await self.ingress.accept(envelope)
+        await self.installs.drop_kept(tenant)
+
+    async def open(self) -> None:
+        """Connect and begin. Raises StoreUnavailableError, SchemaError."""
+        await self.engine.open()
+
+    async def close(self) -> None:
+        """Hand over every run at its next step boundary and disconnect."""
+        await self.engine.close()
+        await self.dedup.close()
+
+    async def __aenter__(self) -> Self:
+        await self.open()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+
+def _store(settings: Settings) -> Store:
+    if settings.database_url.startswith(("postgres://", "postgresql://")):
+        return PostgresStore(settings.database_url, tables=TABLES)
+    if settings.database_url:
+        raise SettingsError("DATABASE_URL must begin with postgresql://; leave it empty for the embedded SQLite file")
+    Path(settings.data_dir).mkdir(parents=True, exist_ok=True)
+    return SqliteStore(settings.sqlite_path, tables=TABLES)
+
+
+def _pubsub(settings: Settings) -> PubSub:
+    return RedisPubSub(settings.redis_url, settings.redis_prefix) if settings.redis_url else MemoryPubSub()
+
+
+def _dedup(settings: Settings) -> DedupCache:
+    return RedisDedupCache(settings.redis_url, settings.redis_prefix) if settings.redis_url else MemoryDedupCache()
+
+
+def _keyring(settings: Settings) -> Keyring:
+    keys = settings.encryption_keys.get_secret_value()
+    return Keyring.parse(keys) if keys else Keyring.of_file(Path(settings.data_dir) / "encryption.key")
+
+
+def _credentials(settings: Settings, installs: Installs) -> CredentialSource:
+    token = settings.slack_bot_token.get_secret_value()
+    sources: Iterable[CredentialSource] = (OneWorkspace(token, api_url=settings.slack_api_url),) if token else ()
+    return EitherSource(installs, *sources)
+
+
+def _model(settings: Settings) -> Model:
+    try:
+        return make_model(
+            settings.model,
+            anthropic_api_key=settings.anthropic_api_key.get_secret_value() or None,
+            anthropic_base_url=settings.anthropic_base_url or None,
+            openai_api_key=settings.openai_api_key.get_secret_value() or None,
+            openai_base_url=settings.openai_base_url or None,
+        )
+    except ValueError as error:
+        raise SettingsError(str(error)) from None
