@@ -4,12 +4,13 @@ import asyncio
 import contextlib
 import errno
 import signal
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import structlog
 from aiohttp import web
 
+from agent.calls import BeforeTool
 from bot.service import Service
 from bot.settings import Settings, SettingsError
 from workflows.storage import StoreUnavailableError
@@ -78,19 +79,18 @@ def leave_on_signal() -> asyncio.Event:
     return leaving
 
 
-def dev_faults(settings: Settings) -> Callable[[str], "asyncio.Future[None]"] | None:
+def dev_faults(settings: Settings) -> BeforeTool | None:
     """In dev and tests, the local Slack may slow or fail a tool, so that people can watch what happens then."""
     if settings.environment == "production":
         return None
     from bot.emulator.client import EmulatorClient
 
-    client = EmulatorClient(settings.slack_api_url.removesuffix("/api/"))
-
     async def before_tool(name: str) -> None:
-        fault = await client.take_fault(f"tool:{name}")
+        async with EmulatorClient(settings.slack_api_url.removesuffix("/api/")) as client:
+            fault = await client.take_fault(f"tool:{name}")
         if fault.get("kind") == "delay":
             await asyncio.sleep(float(fault.get("delay_s") or 1))
         elif fault.get("kind"):
             raise RuntimeError(f"{name} was told to fail: {fault['kind']}")
 
-    return before_tool  # type: ignore[return-value]
+    return before_tool

@@ -143,6 +143,10 @@ class EmulatorClient:
         """Use up one fault, for example of ``tool:change_budget``; an empty object when there is none."""
         return await self._call("POST", "faults/take", json={"method": method})
 
+    async def faults(self, method: str = "") -> list[Json]:
+        """The faults that are still to happen, of one method or all."""
+        return list((await self._call("GET", "faults", params=_given(method=method or None)))["faults"])
+
     async def clear_faults(self) -> None:
         await self._call("DELETE", "faults")
 
