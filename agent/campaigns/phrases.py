@@ -66,7 +66,7 @@ def _normalise(text: str) -> str:
         r"(?<![\d-])(\d{1,2}(?:st|nd|rd|th)?)-(?=\d{1,2}(?:st|nd|rd|th)? [a-z])", r"\1 to ", words
     )  # 1-7 November
     words = re.sub(r"([a-z]{3,9} \d{1,2})-(\d{1,2})\b", r"\1 to \2", words)  # November 1-7
-    words = re.sub(r"\b(week|month|quarter|year|day)'s\b", r"\1", words)
+    words = re.sub(r"'s\b", "", words)  # yesterday's
     words = words.replace("week-end", "weekend")
     return _TAILS.sub("", words)
 

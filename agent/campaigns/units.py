@@ -154,6 +154,19 @@ def _season(words: str, today: date) -> Period | None:
     return Period(start, end, f"{match[2]} {start.year}", months=3)
 
 
+_WEEK_OF = re.compile(r"(first|second|third|fourth|last) week (?:of|in) (.+)")
+
+
+def _week_of_month(words: str, today: date) -> Period | None:
+    """Seven days counted from the beginning of a month, or the seven that end it."""
+    match = _WEEK_OF.fullmatch(words)
+    month = parse_month(match[2], today=today) if match else None
+    if match is None or month is None:
+        return None
+    start = add_months(month, 1) - 7 * _DAY if match[1] == "last" else month + 7 * (_ORDINALS[match[1]] - 1) * _DAY
+    return Period(start, start + 6 * _DAY, f"{match[1]} week of {month:%B %Y}")
+
+
 def _month_or_year(words: str, today: date) -> Period | None:
     if re.fullmatch(r"(?:19|20)\d\d", words):
         year = int(words)
@@ -200,5 +213,5 @@ def _one_day(words: str, today: date) -> Period | None:
 
 
 _READERS: tuple[Callable[[str, date], Period | None], ...] = (
-    _one_day, _last, _this, _ago, _part_of_year, _season, _month_or_year, _weekend,
+    _one_day, _last, _this, _ago, _part_of_year, _season, _week_of_month, _month_or_year, _weekend,
 )  # fmt: skip

@@ -10,30 +10,25 @@ from datetime import datetime
 
 from agent.campaigns.results import CampaignResult
 from agent.models.offline.budgets import budgets, is_budget
+from agent.models.offline.cautions import beyond, careful, flat
 from agent.models.offline.clauses import Clause, split
 from agent.models.offline.copywriting import brief
 from agent.models.offline.names import mark
 from agent.models.offline.questions import follow_up, listing, performance, ranking
-from agent.models.offline.requests import Answer, Report, Request, Said, Schedule, Schedules, SetStatus
+from agent.models.offline.replies import consent, small_talk
+from agent.models.offline.requests import Report, Request, Said, Schedule, Schedules, SetStatus
 from agent.models.offline.selections import has_superlative, select, superlative
 from agent.models.offline.spans import future
 from agent.models.offline.vocabulary import (
     CAMPAIGN,
     GREETINGS,
-    NO,
-    ORDINALS,
     PAUSE,
     POLITE,
-    REPORTING,
     RESUME,
-    THANKS,
-    YES,
 )
 from agent.models.offline.words import sentence, tokenise
 
 _LONGEST = 2000
-_NOT = frozenset({"don't", "dont", "never", "not", "won't"})
-_STARTING = frozenset({"on", "from", "until", "till", "starting", "since"})
 _SUMMARY = frozenset(
     {"summary", "summaries", "digest", "update", "updates", "overview", "recap", "report", "reports", "schedule"}
 )
@@ -67,110 +62,6 @@ def _read(clause: Clause) -> list[Request]:
         if found:
             return found
     return [Said("unknown", clause.text)]
-
-
-def _small_talk(clause: Clause) -> list[Request]:
-    rest = [
-        word
-        for word in clause.words
-        if word not in {"there", "team", "all", "everyone", "good", "very", "much", "so", "a", "lot"}
-    ]
-    if clause.names or clause.spans or len(rest) > 6:
-        return []
-    if rest and set(rest) <= GREETINGS | {"threadline", "how", "are", "you", "bot"} and set(rest) & GREETINGS:
-        return [Said("greeting")]
-    extra = {
-        "you",
-        "for",
-        "that",
-        "the",
-        "help",
-        "that's",
-        "it",
-        "is",
-        "was",
-        "this",
-        "job",
-        "work",
-        "really",
-        "helpful",
-    }
-    if set(rest) & THANKS and set(rest) <= THANKS | YES | extra | POLITE and not set(rest) & {"why", "what"}:
-        return [Said("thanks")]
-    if clause.words in {("stop",), ("stop", "it"), ("cancel",), ("never", "mind"), ("nevermind",), ("forget", "it")}:
-        return [Said("stop")]
-    if clause.has & {"undo", "revert"} or clause.words[:2] == ("roll", "back"):
-        return [Said("undo", clause.text)]
-    return []
-
-
-def _consent(clause: Clause) -> list[Request]:
-    words = [
-        word
-        for word in clause.words
-        if word not in {"please", "the", "one", "ones", "campaign", "i", "mean", "meant", "that", "of"}
-    ]
-    if clause.spans and not set(clause.words) <= YES | NO | set(ORDINALS) | {"the", "one"}:
-        return []
-    for_all = {"both", "all", "everything"} & set(words)
-    choice = next((ORDINALS[word] for word in words if word in ORDINALS), None)
-    small = next((int(word) - 1 for word in words if word.isdecimal() and 0 < int(word) < 10), None)
-    filler = {"do", "it", "go", "ahead", "proceed", "is", "them", "just", "option", "number", "two"}
-    if any(
-        word not in YES | NO | set(ORDINALS) | filler | {"both", "all", "everything"} and not word.isdecimal()
-        for word in words
-    ):
-        return []
-    if clause.names:
-        return []
-    if choice is not None or small is not None or for_all:
-        return (
-            [Answer(choice=choice if choice is not None else small, everything=bool(for_all))] if len(words) < 6 else []
-        )
-    if words and (set(words) & YES or words[:2] in (["do", "it"], ["go", "ahead"]) or words == ["proceed"]):
-        return [Answer(yes=True)]
-    return [Answer(yes=False)] if set(words) & NO else []
-
-
-def _change_verb(clause: Clause) -> bool:
-    if clause.has & (PAUSE | RESUME) or (clause.has & {"turn", "switch"} and clause.has & {"on", "off"}):
-        return True
-    return is_budget(clause)
-
-
-def _careful(clause: Clause) -> list[Request]:
-    """What sounds like a change and must not be made now."""
-    words = clause.has
-    if (
-        "should" in words
-        or words & {"recommend", "advise", "advice", "suggest", "recommendation", "worth"}
-        or "what if" in _flat(clause)
-    ):
-        return [Said("advice", clause.text)]
-    if words & {"would"} and words & {"happen", "happens"}:
-        return [Said("advice", clause.text)]
-    if not _change_verb(clause):
-        return []
-    if (words & _NOT and not words & {"why"}) or "no need" in _flat(clause):
-        return [Said("keep", clause.text)]
-    if words & REPORTING:
-        return [Said("reported", clause.text)]
-    conditional = re.search(
-        r"\b(?:if(?! (?:you can|you could|possible|you want))|unless|whenever|as soon as|once|in case|when)\b",
-        _flat(clause),
-    )
-    if conditional and not clause.question:
-        return [Said("condition", clause.text)]
-    on_a_day = any({clause.before(span.start), span.text.split()[0].casefold()} & _STARTING for span in clause.spans)
-    if not clause.question and (
-        on_a_day or future(clause.tokens) or any(token.kind == "date" for token in clause.rest)
-    ):
-        return [Said("later", clause.text)]
-    return []
-
-
-def _flat(clause: Clause) -> str:
-    return sentence(clause.tokens).casefold()
 
 
 def _schedule(clause: Clause) -> list[Request]:
@@ -214,7 +105,7 @@ def _change(clause: Clause) -> list[Request]:
     status = None
     if clause.has & PAUSE or (on_off and "off" in clause.has):
         status = "paused"
-    elif clause.has & RESUME or on_off:
+    elif clause.has & RESUME or on_off or (clause.first == "get" and {"running", "again"} <= clause.has):
         status = "active"
     if status and not is_budget(clause):
         which = superlative(clause) if has_superlative(clause) and not clause.names else select(clause)
@@ -223,12 +114,12 @@ def _change(clause: Clause) -> list[Request]:
 
 
 def _why(clause: Clause) -> list[Request]:
-    asked = clause.has & {"why", "reason", "reasons", "caused", "cause"} or "how come" in _flat(clause)
+    asked = clause.has & {"why", "reason", "reasons", "caused", "cause"} or "how come" in flat(clause)
     return [Said("why", clause.text)] if asked else []
 
 
 def _help(clause: Clause) -> list[Request]:
-    text = _flat(clause)
+    text = flat(clause)
     how_to = _HELP.search(text) and not clause.names and not clause.spans and not clause.metrics
     if how_to and re.search(r"how (?:do|should|can) we (?:do|compare|stand|perform)", text):
         return []
@@ -254,5 +145,5 @@ def _filler(clause: Clause) -> list[Request]:
 
 
 _RULES: tuple[Callable[[Clause], list[Request]], ...] = (
-    _small_talk, _consent, _careful, _schedule, _email, _report, _change, _why, _help, _forecast, _question, _filler,
+    small_talk, consent, careful, _schedule, _email, _report, beyond, _change, _why, _help, _forecast, _question, _filler,
 )  # fmt: skip

@@ -32,7 +32,9 @@ _OVER = {"week": "last week", "month": "last month", "year": "year to date", "qu
 def ranking(clause: Clause) -> list[Request]:
     """Best, worst, top and bottom; both if both are asked for."""
     has = clause.has
-    if not has & SUPERLATIVES and not has & {"rank", "ranking", "sort"}:
+    limit = bool(clause.metrics) and bool(has & {"above", "below", "under", "over", "exceeding"})
+    limit = limit and any(token.kind in {"number", "money", "percent"} for token in clause.rest)
+    if not has & SUPERLATIVES and not has & {"rank", "ranking", "sort"} and not limit:
         return []
     which = replace(select(clause), unknown=())
     if which.everything or (not which.names and which.back and not has & {"those", "these", "them"}):
@@ -166,7 +168,8 @@ def _periods(clause: Clause) -> tuple[list[Span], str | None]:
 def _one_relative(clause: Clause, mains: list[Span], compare_to: str | None) -> tuple[list[Span], str | None]:
     """In "how did we do compared to last month" the only period named is the one to compare with."""
     only = mains[0]
-    before = {clause.before(only.start), clause.before(only.start - 1)}
+    before = {clause.before(only.start)}
+    before |= {clause.before(only.start - 1)} if before & {"the", "in", "from"} else set()
     if compare_to is None and len(mains) == 1 and before & {"vs", "versus", "than", "against", "compared"}:
         return [], only.text
     if (
@@ -188,7 +191,7 @@ def _default_over(clause: Clause) -> str | None:
 def _is_fragment(clause: Clause) -> bool:
     """Whether it is like "and CTR?", "what about Brand Search?", "the week before": names, periods and metrics with nothing that asks about them."""
     text = sentence(clause.tokens).casefold()
-    if re.match(r"(?:and |or |ok(?:ay)?,? )*(?:what|how) about\b", text) or text.startswith("same for"):
+    if re.match(r"(?:and |or |ok(?:ay)?,? )*(?:what|how) about\b", text) or re.search(r"\bsame (?:for|with)\b", text):
         return True
     verbs = clause.has & (PERFORM | ASKING | SHOWING | COMPARE) - {"and"}
     return not verbs and bool(clause.names or clause.spans or clause.metrics or select(clause).unknown)
@@ -199,6 +202,8 @@ def follow_up(clause: Clause) -> list[Request]:
     which = select(clause)
     strange = [w for w in clause.words if w not in POLITE | CAMPAIGN | ASKING and w not in _SMALL]
     if not _is_fragment(clause) and (which.empty or len(strange) > 3):
+        return []
+    if any(len(said.split()) > 4 for said in which.unknown):
         return []
     if which.unknown and not (clause.names or clause.spans or clause.metrics) and len(clause.words) > 6:
         return []

@@ -23,7 +23,8 @@ _TEXTS: dict[Simple, str] = {
     "why": "I can't tell why: the figures show what happened, not its cause. Comparing with the period before, or campaign by"
     " campaign, shows where it changed.",
     "advice": "I can't give advice or predict what a change would do. I can show the figures that the decision rests on.",
-    "later": "I can't make changes at a later time, so I did nothing for {text}. Ask me again when it is to happen.",
+    "beyond": "I can't create, delete or rename campaigns, so I did nothing for {text}. I can change budgets, pause and resume.",
+    "later": "I can't make changes at a later time or for a limited one, so I did nothing for {text}. Ask me again when it is to happen.",
     "condition": "I can't watch for conditions, so I did nothing for {text}. I can tell you the figures now, or make the change now"
     " if you ask for just that.",
     "forecast": "I can't look ahead: there are no figures for days to come, so I have no answer to {text}.",

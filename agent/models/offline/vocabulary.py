@@ -23,12 +23,14 @@ METRICS: dict[str, str] = {
 LOWER_IS_BETTER = frozenset({"cpc", "cpa"})
 
 BEST = frozenset({"best", "strongest", "winner", "winners", "winning", "star", "stars", "efficient"})
-WORST = frozenset({"worst", "weakest", "loser", "losers", "poorest", "underperforming", "underperformers"})
+WORST = frozenset(
+    {"worst", "weakest", "loser", "losers", "poorest", "underperforming", "underperformers", "wasted", "waste"}
+)
 MOST = frozenset({"highest", "most", "top", "biggest", "largest", "maximum", "max", "expensive"})
 LEAST = frozenset({"lowest", "least", "fewest", "smallest", "bottom", "minimum", "cheapest", "cheap"})
 SUPERLATIVES = BEST | WORST | MOST | LEAST
 
-PAUSE = frozenset({"pause", "stop", "halt", "deactivate", "disable", "suspend"})
+PAUSE = frozenset({"pause", "stop", "halt", "deactivate", "disable", "suspend", "kill", "hold"})
 RESUME = frozenset({
     "resume", "unpause", "restart", "reactivate", "enable", "activate", "start", "relaunch", "continue",
 })  # fmt: skip
@@ -121,6 +123,7 @@ describe explain details detail info information figure number level rate rates 
 order compare best worst going alone versus vs there's that's it's i'm i've we've we're you're they're isn't aren't doesn't didn't
 quick look brief pausing resuming raising cutting doubling running give reason reasons caused cause spend per possible below above unless
 report reports undo revert email mail give short long full everyone all business market marketing customer customers client clients boss ceo cmo bot assistant
+hmm hm uh um oh ah erm wow lol above below under over exceeding hold money make made earn create delete remove new
 table chart list view happy sad ask asked asking tell told show wonder wondering curious interested check checked
 mtd ytd qtd wtd trailing current fortnight couple earlier later ago same ever
 """.split())  # fmt: skip  # noqa: SIM905  (a word list reads better as text)

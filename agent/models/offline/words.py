@@ -19,7 +19,7 @@ _TOKENS = re.compile(
     | (?P<percent> [+-]?{_NUMBER}\s?(?:%|percent\b|per\ cent\b|pct\b) )
     | (?P<money> (?:[€$£¥]|\b(?:eur|usd|gbp)\s)\s?{_NUMBER}(?:k\b)? | {_NUMBER}(?:k)?\s?{_CURRENCY} )
     | (?P<number> {_NUMBER}(?:k\b)?(?![^\W\d_]) )
-    | (?P<word>  \d+[^\W\d_]+ | [^\W\d_]\w*(?:'[^\W\d_]+)* )
+    | (?P<word>  vs\. | \d+[^\W\d_]+ | [^\W\d_]\w*(?:'[^\W\d_]+)* )
     | (?P<mark>  \.\.+ | [.,;:?!\n/()&+*-] | \u2013 | \u2014 | … )
     """,
     re.VERBOSE | re.IGNORECASE,
@@ -58,6 +58,8 @@ def _token(match: re.Match[str]) -> Token:
         text = text[1:-1].strip()
     word = text.casefold()
     if kind == "word":
+        text = text.rstrip(".")  # only "vs." keeps its full stop in the token
+        word = word.rstrip(".")
         word = word.removesuffix("'s") if word not in {"let's", "what's", "how's", "that's", "it's"} else word
     value = number(text) if kind in {"percent", "money", "number"} else None
     return Token(text, word, kind, value)

@@ -212,6 +212,13 @@ def test_what_the_tools_do_to_the_world_is_declared(world: World) -> None:
     }
 
 
+async def test_a_tool_works_for_the_tenant_of_its_context_only(world: World) -> None:
+    await world.call("pause_campaign", ctx=world.context(tenant="T1"), campaign="Brand Search")
+    mine = await world.call("list_campaigns", ctx=world.context(tenant="T1"))
+    theirs = await world.call("list_campaigns", ctx=world.context(tenant="T2"))
+    assert (mine["campaigns"][0]["status"], theirs["campaigns"][0]["status"]) == ("paused", "active")
+
+
 def test_no_tool_takes_a_tenant(world: World) -> None:
     for tool in world.tools:
         assert not {"tenant", "account", "ctx"} & set(tool.parameters.model_fields)
