@@ -90,7 +90,7 @@ async def test_an_emptied_server_means_not_done(private_redis: RedisServer) -> N
 
 
 async def test_a_server_that_is_down_means_not_done_at_once_and_one_log_line(private_redis: RedisServer) -> None:
-    cache = RedisDedupCache(private_redis.url)
+    cache = RedisDedupCache(private_redis.url, timeout_s=10, pause_s=60)
     await cache.mark_done("T1", "k")
     private_redis.kill()
     with structlog.testing.capture_logs() as logs:
@@ -130,7 +130,7 @@ async def test_events_that_come_together_during_a_freeze_wait_together(private_r
 
 
 async def test_the_cache_is_used_again_after_the_outage(private_redis: RedisServer) -> None:
-    cache = RedisDedupCache(private_redis.url, pause_s=0.05)
+    cache = RedisDedupCache(private_redis.url, timeout_s=10, pause_s=0.05)
     await cache.mark_done("T1", "k")
     private_redis.kill()
     assert not await cache.done("T1", "k")
