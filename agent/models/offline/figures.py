@@ -83,12 +83,16 @@ def when(period: PeriodResult) -> str:
 
 
 _ADVERBIAL = re.compile(
-    r"today|yesterday|this |last (?!\d)|since |a year earlier|.* ago$|the (?:day|week|month|quarter|year) before"
+    r"today|yesterday|this |last (?!\d|week of)|since |a year earlier|.* ago$|the (?:day|week|month|quarter|year) before"
 )
 
 
 def _articled(text: str) -> str:
-    return f"the {text}" if text.startswith(("last ", "year ", "week ", "month ", "quarter ")) else text
+    return (
+        f"the {text}"
+        if text.startswith(("last ", "first ", "second ", "third ", "fourth ", "year ", "week ", "month ", "quarter "))
+        else text
+    )
 
 
 def performance(result: Performance, *, metrics: Sequence[str], side_by_side: bool, everything: bool) -> str:

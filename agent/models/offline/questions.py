@@ -6,7 +6,7 @@ from dataclasses import replace
 from agent.campaigns.dates import count
 from agent.campaigns.platform import Status
 from agent.models.offline.clauses import Clause
-from agent.models.offline.requests import Listing, Performance, Ranking, Request, Selection
+from agent.models.offline.requests import Listing, Performance, Ranking, Request, Said, Selection
 from agent.models.offline.selections import select
 from agent.models.offline.spans import Span
 from agent.models.offline.vocabulary import (
@@ -56,6 +56,9 @@ def ranking(clause: Clause) -> list[Request]:
         found.append(_sized(clause, base, highest=True))
     if has & LEAST and not (has & (BEST | WORST)):
         found.append(_sized(clause, base, highest=False))
+    if not found and limit:
+        upper = bool(has & {"above", "over", "exceeding"})
+        return [replace(base, top=0, best=upper, highest=upper), Said("limit")]
     return found or [replace(base, top=0)]
 
 

@@ -23,6 +23,7 @@ _TEXTS: dict[Simple, str] = {
     "why": "I can't tell why: the figures show what happened, not its cause. Comparing with the period before, or campaign by"
     " campaign, shows where it changed.",
     "advice": "I can't give advice or predict what a change would do. I can show the figures that the decision rests on.",
+    "limit": "I can't filter by a value, so that is every campaign, in order.",
     "beyond": "I can't create, delete or rename campaigns, so I did nothing for {text}. I can change budgets, pause and resume.",
     "later": "I can't make changes at a later time or for a limited one, so I did nothing for {text}. Ask me again when it is to happen.",
     "condition": "I can't watch for conditions, so I did nothing for {text}. I can tell you the figures now, or make the change now"

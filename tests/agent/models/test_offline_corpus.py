@@ -110,7 +110,7 @@ CALLS: list[tuple[str, list[Call]]] = [
         "How was October vs. September for the retargeting campaigns?",
         [figures(SPRING_RT, TRAIL_RT, period="October", compare_to="September")],
     ),
-    ("How did Brand Search do in the last week of October?", [figures(BRAND, period="last week of October")]),
+    ("how was Brand Search in the last week of October?", [figures(BRAND, period="last week of October")]),
     ("show me yesterday's numbers for Brand Search & Spring Sale", [figures(BRAND, SPRING, period="yesterday's")]),
     # best and worst
     ("Which campaigns have a CPA above 20?", [figures()]),
