@@ -12,6 +12,7 @@ from bot.render.cards import APPROVE
 from workflows import Engine
 
 NOT_YOURS = "You can't decide this one: approvals are for the workspace's admins."
+NOT_CHECKED = "Slack did not tell whether you may decide this. Nothing was decided; please click again in a moment."
 UNKNOWN = "This approval is not known here any more."
 
 
@@ -29,8 +30,9 @@ class Decisions:
         approval = await approvals.find(self._engine.store, tenant, approval_id)
         if approval is None:
             return UNKNOWN
-        if not await self._people.is_admin(tenant, user):
-            return NOT_YOURS
+        allowed = await self._people.is_admin(tenant, user)
+        if not allowed:
+            return NOT_YOURS if allowed is False else NOT_CHECKED
         decision = "approved" if action.get("action_id") == APPROVE else "denied"
         if await self._engine.decide(
             self._agent.turn, tenant=tenant, approval_id=approval_id, decision=decision, by=user

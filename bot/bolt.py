@@ -13,7 +13,7 @@ from slack_bolt.oauth.async_oauth_settings import AsyncOAuthSettings
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.actions import Decisions
-from bot.clients import Clients
+from bot.clients import Clients, CredentialsUnavailableError
 from bot.commands import Commands
 from bot.ingress import Ingress
 from bot.installs import InstallationStore, StateStore
@@ -28,8 +28,15 @@ SCOPES = (
 )  # fmt: skip
 """What the code calls needs; the manifest asks for the same."""
 
+REACHED = "reached"
+"""Set in the context once Bolt's own middleware has read a request: what fails before is the request's fault, not ours."""
+
 Installed = Callable[[str], Awaitable[None]]
 """Called with the tenant after an installation."""
+
+
+AGAIN = "not stored; deliver it again"
+NOT_INSTALLED = "Threadline is not installed in this workspace any more. An admin can install it again."
 
 
 def make_bolt(
@@ -41,6 +48,7 @@ def make_bolt(
         signing_secret=settings.slack_signing_secret.get_secret_value(),
         authorize=_authorize(clients),
         process_before_response=True,
+        user_facing_authorize_error_message=NOT_INSTALLED,
     )
     _listen(bolt, ingress, decisions, commands)
     return bolt
@@ -98,13 +106,22 @@ def oauth_settings(
 
 
 def _listen(bolt: AsyncApp, ingress: Ingress, decisions: Decisions, commands: Commands) -> None:
+    @bolt.use
+    async def reached(context: Any, next_: Any) -> None:
+        context[REACHED] = True
+        await next_()
+
     @bolt.error
-    async def failed(error: Exception) -> BoltResponse:
-        unavailable = isinstance(error, StoreUnavailableError)
-        structlog.get_logger().error(
-            "listener_failed", error=f"{type(error).__name__}: {error}", exc_info=None if unavailable else error
-        )
-        return BoltResponse(status=503 if unavailable else 500, body="not stored; deliver it again")
+    async def failed(error: Exception, context: Any) -> BoltResponse:
+        words = f"{type(error).__name__}: {error}"
+        if isinstance(error, StoreUnavailableError | CredentialsUnavailableError):
+            structlog.get_logger().warning("not_accepted", error=words)
+            return BoltResponse(status=503, body=AGAIN)
+        if REACHED not in context:
+            structlog.get_logger().warning("request_refused", status=400, reason=words)
+            return BoltResponse(status=400, body="the body can't be read")
+        structlog.get_logger().error("listener_failed", error=words, exc_info=error)
+        return BoltResponse(status=500, body=AGAIN)
 
     for action_id in (APPROVE, DENY):
 
@@ -113,7 +130,7 @@ def _listen(bolt: AsyncApp, ingress: Ingress, decisions: Decisions, commands: Co
             said = await decisions.clicked(tenant=_tenant(context), user=str(body["user"]["id"]), action=action)
             await ack()
             if said is not None:
-                await respond(text=said, response_type="ephemeral", replace_original=False)
+                await _tell(respond, said)
 
     for name in commands.names:
 
@@ -125,6 +142,14 @@ def _listen(bolt: AsyncApp, ingress: Ingress, decisions: Decisions, commands: Co
     async def happened(body: dict[str, Any]) -> None:
         """Every type and subtype: an event Bolt does not match is answered 404, which Slack counts as a failure."""
         await ingress.accept(body)
+
+
+async def _tell(respond: Any, text: str) -> None:
+    """Tell the clicker. The decision stands whether or not these words arrive."""
+    try:
+        await respond(text=text, response_type="ephemeral", replace_original=False)
+    except Exception as error:
+        structlog.get_logger().warning("clicker_not_told", error=f"{type(error).__name__}: {error}")
 
 
 def _tenant(context: Any) -> str:

@@ -3,7 +3,10 @@
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+import aiohttp
+from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
+from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,12 +24,16 @@ class CredentialSource(Protocol):
     """Where credentials come from: one token from the settings, or the installations in storage."""
 
     async def credentials(self, tenant: str) -> Credentials | None:
-        """The tenant's, or None if the app is not installed there. Raises StoreUnavailableError, and what Slack's client raises."""
+        """The tenant's, or None if the app is not installed there. Raises StoreUnavailableError, CredentialsUnavailableError."""
         ...
 
 
 class UnknownTenantError(Exception):
     """The app is not installed in this workspace (any more)."""
+
+
+class CredentialsUnavailableError(Exception):
+    """Whether the app is installed there can't be told now: ask again later. The message says what stands in the way."""
 
 
 class Clients:
@@ -86,7 +93,7 @@ class OneWorkspace:
 
     async def credentials(self, tenant: str) -> Credentials | None:
         if self._known is None:
-            who = await AsyncWebClient(token=self._token, base_url=self._api_url, timeout=5).auth_test()
+            who = await self._who()
             self._known = Credentials(
                 tenant=str(who["team_id"]),
                 token=self._token,
@@ -95,3 +102,10 @@ class OneWorkspace:
                 team_name=str(who["team"]),
             )
         return self._known if tenant == self._known.tenant else None
+
+    async def _who(self) -> AsyncSlackResponse:
+        try:
+            return await AsyncWebClient(token=self._token, base_url=self._api_url, timeout=5).auth_test()
+        except (SlackApiError, aiohttp.ClientError, TimeoutError, OSError) as error:
+            reason = error.response.get("error") if isinstance(error, SlackApiError) else type(error).__name__
+            raise CredentialsUnavailableError(f"Slack does not say whose SLACK_BOT_TOKEN is: {reason}") from error

@@ -2,15 +2,21 @@
 
 import re
 from dataclasses import dataclass
-from typing import Any
+from datetime import UTC, datetime
+from typing import Any, TypeGuard
 
 from agent.thread import Thread
+from bot.bodies import Envelope
 from bot.render.text import unescaped
 
-Envelope = dict[str, Any]
-
-SPOKEN = {None, "file_share", "thread_broadcast"}
-"""Message subtypes in which a person says something. All others are about messages, members or channels."""
+SPEECH = ("message", "app_mention")
+LEAVING = ("app_uninstalled", "tokens_revoked")
+HANDLED = (*SPEECH, *LEAVING, "agent_session_stopped")
+"""The types of events that mean something to us; the manifest subscribes to the same."""
+SPOKEN = ("file_share", "thread_broadcast")
+"""Message subtypes in which a person says something, as without one. All others are about messages, members or channels."""
+FAR_S = 32_503_680_000
+"""The year 3000, in seconds: no event is later."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,48 +50,53 @@ class Stopped:
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """The app was removed from the workspace."""
+    """The app was removed from the workspace, when Slack says so."""
 
     tenant: str
+    at: datetime | None
 
 
 Inbound = Said | Changed | Stopped | Left
 
+_ID = re.compile(r"[A-Za-z0-9_-]{1,64}\Z")
+_TS = re.compile(r"\d{1,20}(\.\d{1,10})?\Z")
+
 
 def tenant_of(envelope: Envelope) -> str:
-    """The workspace the app is installed in, which in a shared channel may differ from the event's own team."""
-    authorizations = envelope.get("authorizations") or [{}]
-    first = authorizations[0] if isinstance(authorizations[0], dict) else {}
-    return str(
-        first.get("team_id")
-        or first.get("enterprise_id")
-        or envelope.get("team_id")
-        or envelope.get("enterprise_id")
-        or ""
-    )
+    """The workspace the app is installed in, which in a shared channel may differ from the event's own team. Empty: none is named."""
+    authorizations = envelope.get("authorizations")
+    first = _mapping(authorizations[0]) if isinstance(authorizations, list) and authorizations else {}
+    names = [source.get(name) for source in (first, envelope) for name in ("team_id", "enterprise_id")]
+    return next((name for name in names if _fits(name, _ID)), "")
+
+
+def spoken(envelope: Envelope) -> bool:
+    """Whether an event is about a message: what is worth keeping for a workspace that is not known yet."""
+    return _mapping(envelope.get("event")).get("type") in SPEECH
 
 
 def read(envelope: Envelope, *, bot_user_id: str, bot_id: str) -> Inbound | None:
     """What an envelope says, or None if it is nothing for us: bots (ourselves included), unknown types, malformed ones."""
-    event = envelope.get("event")
+    event = _mapping(envelope.get("event"))
     tenant = tenant_of(envelope)
-    if not isinstance(event, dict) or not tenant:
-        return None
     kind = event.get("type")
-    if kind in ("app_uninstalled", "tokens_revoked"):
-        return _left(event, tenant, bot_user_id)
+    if not tenant or not isinstance(kind, str) or kind not in HANDLED:
+        return None
+    if kind in LEAVING:
+        return _left(event, tenant, bot_user_id, at=envelope.get("event_time"))
     if kind == "agent_session_stopped":
         return _stopped(event, tenant)
-    if kind not in ("message", "app_mention"):
-        return None
     if event.get("subtype") in ("message_changed", "message_deleted"):
         return _changed(event, tenant, bot_user_id)
     return _said(event, tenant, bot_user_id, bot_id, app_id=str(envelope.get("api_app_id", "")))
 
 
 def _said(event: Envelope, tenant: str, bot_user_id: str, bot_id: str, *, app_id: str) -> Said | None:
-    user, channel, ts = event.get("user"), event.get("channel"), event.get("ts")
-    if event.get("subtype") not in SPOKEN or not all(isinstance(each, str) and each for each in (user, channel, ts)):
+    user, channel, ts, subtype = (event.get(name) for name in ("user", "channel", "ts", "subtype"))
+    root = event.get("thread_ts") or ts
+    if not (_fits(user, _ID) and _fits(channel, _ID) and _fits(ts, _TS) and _fits(root, _TS)):
+        return None
+    if subtype is not None and subtype not in SPOKEN:
         return None
     if (
         event.get("bot_id")
@@ -94,47 +105,59 @@ def _said(event: Envelope, tenant: str, bot_user_id: str, bot_id: str, *, app_id
     ):
         return None
     raw = str(event.get("text") or "")
-    direct = event.get("channel_type") == "im" or str(channel).startswith("D")
-    addressed = direct or event.get("type") == "app_mention" or f"<@{bot_user_id}" in raw
-    thread = Thread(tenant=tenant, channel=str(channel), root=str(event.get("thread_ts") or ts))
-    return Said(thread, str(ts), str(user), plain(raw, bot_user_id), addressed)
+    direct = event.get("channel_type") == "im" or channel.startswith("D")
+    addressed = direct or event["type"] == "app_mention" or _mention(bot_user_id).search(raw) is not None
+    return Said(Thread(tenant=tenant, channel=channel, root=root), ts, user, plain(raw, bot_user_id), addressed)
 
 
 def _changed(event: Envelope, tenant: str, bot_user_id: str) -> Changed | None:
     deleted = event.get("subtype") == "message_deleted"
-    message = event.get("previous_message" if deleted else "message")
-    if not isinstance(message, dict) or not isinstance(event.get("channel"), str):
+    before = _mapping(event.get("previous_message"))
+    message = before if deleted else _mapping(event.get("message"))
+    channel = event.get("channel")
+    ts = event.get("deleted_ts") or message.get("ts")
+    root = message.get("thread_ts") or ts
+    if not (_fits(channel, _ID) and _fits(ts, _TS) and _fits(root, _TS)):
         return None
-    ts = str(event.get("deleted_ts") or message.get("ts") or "")
     gone = deleted or message.get("subtype") == "tombstone"
-    before = event.get("previous_message") or {}
-    if not ts or (not gone and message.get("text") == before.get("text")):
+    if not gone and message.get("text") == before.get("text"):
         return None  # unfurls and language detection send the same text again
-    thread = Thread(tenant=tenant, channel=str(event["channel"]), root=str(message.get("thread_ts") or ts))
+    thread = Thread(tenant=tenant, channel=channel, root=root)
     return Changed(thread, ts, None if gone else plain(str(message.get("text") or ""), bot_user_id))
 
 
 def _stopped(event: Envelope, tenant: str) -> Stopped | None:
-    channel, root = event.get("channel"), event.get("thread_ts")
-    if not isinstance(channel, str) or not isinstance(root, str):
+    channel, root, at = event.get("channel"), event.get("thread_ts"), event.get("event_ts")
+    if not (_fits(channel, _ID) and _fits(root, _TS) and _fits(at, _TS)):
         return None
-    return Stopped(
-        Thread(tenant=tenant, channel=channel, root=root),
-        str(event.get("user") or ""),
-        str(event.get("event_ts") or ""),
-    )
+    return Stopped(Thread(tenant=tenant, channel=channel, root=root), str(event.get("user") or ""), at)
 
 
-def _left(event: Envelope, tenant: str, bot_user_id: str) -> Left | None:
+def _left(event: Envelope, tenant: str, bot_user_id: str, *, at: Any) -> Left | None:
+    left = Left(tenant, datetime.fromtimestamp(at, UTC) if isinstance(at, int) and 0 < at < FAR_S else None)
     if event["type"] == "app_uninstalled":
-        return Left(tenant)
-    tokens = event.get("tokens")
-    revoked = tokens.get("bot") if isinstance(tokens, dict) else None
-    return Left(tenant) if revoked and (not bot_user_id or bot_user_id in revoked) else None
+        return left
+    revoked = _mapping(event.get("tokens")).get("bot")
+    ours = isinstance(revoked, list) and revoked and (not bot_user_id or bot_user_id in revoked)
+    return left if ours else None
+
+
+def _mapping(value: Any) -> dict[str, Any]:
+    """`value` if it is an object: Slack's fields are of the documented type, or the event is nothing for us."""
+    return value if isinstance(value, dict) else {}
+
+
+def _fits(value: Any, pattern: re.Pattern[str]) -> TypeGuard[str]:
+    return isinstance(value, str) and pattern.match(value) is not None
+
+
+def _mention(bot_user_id: str) -> re.Pattern[str]:
+    """The mention of exactly this user: one id may begin like another. Without an id, of nobody."""
+    return re.compile(rf"<@{re.escape(bot_user_id)}(?:\|[^>]*)?>" if bot_user_id else r"(?!)")
 
 
 def plain(text: str, bot_user_id: str) -> str:
-    """What a person wrote, without the mention of us, decoded. NUL can't be stored as text and means nothing."""
-    without = re.sub(rf"<@{re.escape(bot_user_id)}(?:\|[^>]*)?>", "", text) if bot_user_id else text
+    """What a person wrote, without the mention of us, decoded."""
+    without = _mention(bot_user_id).sub("", text)
     links = re.sub(r"<(https?://[^|>]+|mailto:[^|>]+)(?:\|([^>]*))?>", lambda found: found[2] or found[1], without)
-    return unescaped(links).replace("\x00", "").strip()
+    return unescaped(links).strip()

@@ -6,8 +6,9 @@ from agent import stops
 from agent.loop import Agent
 from agent.messages import MESSAGES, PARTS, Transcript, arrived, joins
 from agent.models.base import Message, Person, Text
+from bot.bodies import Envelope
 from bot.clients import Clients
-from bot.events import Changed, Envelope, Left, Said, Stopped, read, tenant_of
+from bot.events import Changed, Left, Said, Stopped, read, spoken, tenant_of
 from bot.installs import Installs
 from workflows import Engine
 from workflows.dedup import DedupCache
@@ -39,10 +40,24 @@ class Ingress:
                 await self._changed(changed)
             case Stopped() as stopped:
                 await self._stopped(stopped)
-            case Left():
-                await self._installs.uninstall(tenant)
+            case Left() as left:
+                await self._installs.uninstall(tenant, at=left.at)
             case None:
                 return
+
+    async def hold(self, tenant: str, envelope: Envelope) -> None:
+        """Keep what was said in a workspace nobody knows yet. The look after it meets an install that finished meanwhile."""
+        if spoken(envelope):
+            await self._installs.keep(tenant, envelope)
+            structlog.get_logger().info("event_of_unknown_workspace", tenant=tenant)
+            if await self._clients.known(tenant) is not None:
+                await self.replay(tenant)
+
+    async def replay(self, tenant: str) -> None:
+        """After an installation: what the workspace said in the hour before is taken in now."""
+        for envelope in await self._installs.take_kept(tenant):
+            await self.accept(envelope)
+        await self._installs.drop_kept(tenant)
 
     async def _said(self, said: Said) -> None:
         key = f"message:{said.thread.channel}:{said.id}"

@@ -2,7 +2,7 @@
 
 import secrets
 import time
-from datetime import timedelta
+from datetime import datetime, timedelta
 from logging import Logger, getLogger
 from typing import Any
 
@@ -12,8 +12,8 @@ from slack_sdk.oauth.installation_store.models.bot import Bot
 from slack_sdk.oauth.installation_store.models.installation import Installation
 from slack_sdk.oauth.state_store.async_state_store import AsyncOAuthStateStore
 
-from bot.clients import Credentials
-from bot.keyring import Keyring
+from bot.clients import Credentials, CredentialsUnavailableError
+from bot.keyring import Keyring, KeyringError
 from workflows.storage import Column, Delete, Insert, Is, Select, Store, Table, Update
 
 INSTALLATIONS = Table(
@@ -52,6 +52,8 @@ KEPT_EVENTS = Table(
 STATE_LIFETIME = timedelta(minutes=10)
 KEPT = timedelta(hours=1)
 KEPT_PER_TENANT = 200
+SKEW = timedelta(seconds=5)
+"""How far Slack's clock may be behind the database's."""
 REMEMBERED_S = 5.0
 """How long a replica may act on an installation that another has removed."""
 
@@ -75,7 +77,10 @@ class Installs:
         return found
 
     def _credentials(self, row: dict[str, Any]) -> Credentials:
-        token = self._keyring.open(row["token"], tenant=row["tenant"], column="token")
+        try:
+            token = self._keyring.open(row["token"], tenant=row["tenant"], column="token")
+        except KeyringError as error:
+            raise CredentialsUnavailableError(str(error)) from error
         return Credentials(row["tenant"], token, row["bot_user_id"], row["bot_id"], row["name"])
 
     async def install(self, installation: Installation) -> str:
@@ -98,17 +103,24 @@ class Installs:
         structlog.get_logger().info("app_installed", tenant=tenant, team=values["name"])
         return tenant
 
-    async def uninstall(self, tenant: str) -> None:
-        """Forget the token at once; the row stays, without it, until the tenant's data is deleted."""
+    async def uninstall(self, tenant: str, *, at: datetime | None = None) -> None:
+        """Forget the token at once; the row stays, without it, until the tenant's data is deleted.
+
+        `at`: when it was removed, by Slack's clock. An installation made since then stands: Slack delivers late and again.
+        """
         values = {"removed_at": await self._store.now(), "token": self._keyring.seal("", tenant=tenant, column="token")}
-        await self._store.write(Update(INSTALLATIONS, {"tenant": tenant, "removed_at": None}, values))
+        where: dict[str, Any] = {"tenant": tenant, "removed_at": None}
+        if at is not None:
+            where["installed_at"] = Is("<=", at + SKEW)
+        removed = await self._store.write(Update(INSTALLATIONS, where, values))
         self._known.pop(tenant, None)
-        structlog.get_logger().info("app_uninstalled", tenant=tenant)
+        structlog.get_logger().info("app_uninstalled", tenant=tenant, removed=bool(removed))
 
     # Events of workspaces nobody knows yet
 
     async def keep(self, tenant: str, envelope: dict[str, Any]) -> None:
         """Keep an event for an hour, in case the workspace installs meanwhile: the two race at every install."""
+        await self._store.write(Delete(KEPT_EVENTS, {"tenant": tenant, "at": Is("<", await self._store.now() - KEPT)}))
         kept = await self._store.read(Select(KEPT_EVENTS, {"tenant": tenant}, limit=KEPT_PER_TENANT))
         if len(kept) < KEPT_PER_TENANT:
             event_id = str(envelope.get("event_id") or secrets.token_hex(8))
@@ -162,8 +174,10 @@ class StateStore(AsyncOAuthStateStore):
 
     async def async_issue(self, *args: Any, **kwargs: Any) -> str:
         state = secrets.token_urlsafe(32)
+        now = await self._store.now()
         await self._store.write(
-            Insert(STATES, {"state": state, "expires_at": await self._store.now() + STATE_LIFETIME})
+            Delete(STATES, {"expires_at": Is("<", now)}),
+            Insert(STATES, {"state": state, "expires_at": now + STATE_LIFETIME}),
         )
         return state
 

@@ -1,7 +1,6 @@
 """Encryption at rest: AES-256-GCM under a ring of keys. Tenant and column are associated data, so a value can't be moved to another row."""
 
 import base64
-import binascii
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -26,7 +25,9 @@ class Keyring:
             raise KeyringError("there is no encryption key")
         for key_id, key in keys.items():
             if len(key) != KEY_BYTES or not key_id.isalnum():
-                raise KeyringError(f"encryption key {key_id!r} must have an alphanumeric id and {KEY_BYTES} bytes")
+                raise KeyringError(
+                    f"encryption key {key_id!r} must have an alphanumeric id and {KEY_BYTES} bytes, and has {len(key)}"
+                )
         self._keys = dict(keys)
         self._current = next(iter(keys))
 
@@ -36,9 +37,13 @@ class Keyring:
         keys: dict[str, bytes] = {}
         for number, part in enumerate(filter(None, (each.strip() for each in text.split(","))), 1):
             key_id, separator, encoded = part.partition(":")
+            if not separator:
+                raise KeyringError(f"encryption key number {number} has no id; write it as id:key, such as 2026a:…")
+            if key_id in keys:
+                raise KeyringError(f"encryption key id {key_id!r} is there twice; each key needs its own")
             try:
-                keys[key_id] = base64.b64decode(encoded, validate=True) if separator else b""
-            except binascii.Error:
+                keys[key_id] = base64.b64decode(encoded, validate=True)
+            except ValueError:
                 raise KeyringError(
                     f"encryption key number {number} is not base64; make one with: openssl rand -base64 32"
                 ) from None
@@ -69,10 +74,10 @@ class Keyring:
             raise KeyringError(
                 f"{column} of {tenant} was sealed with key {key_id!r}, which is not in THREADLINE_ENCRYPTION_KEYS"
             )
-        data = base64.b64decode(encoded)
         try:
+            data = base64.b64decode(encoded, validate=True)
             return AESGCM(key).decrypt(data[:NONCE_BYTES], data[NONCE_BYTES:], _associated(tenant, column)).decode()
-        except InvalidTag:
+        except (InvalidTag, ValueError):
             raise KeyringError(
                 f"{column} of {tenant} can't be opened: it was changed, or sealed for another row"
             ) from None

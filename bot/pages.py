@@ -11,7 +11,8 @@ REASONS = {
     "invalid_state": "This link was used already or is older than ten minutes. Please begin again.",
     "missing_code": "Slack sent no code. Please begin again.",
     "invalid_code": "Slack did not accept the code; it works once and for ten minutes. Please begin again.",
-    "storage_error": "The installation could not be saved. Please try again in a minute.",
+    "storage_error": "The installation could not be saved. Please begin again in a minute.",
+    "unreachable": "Slack did not answer. Please begin again in a minute.",
 }
 
 PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
@@ -31,7 +32,7 @@ def failure_page(reason: str) -> BoltResponse:
     """What went wrong, in words, and how to begin again."""
     text = REASONS.get(reason, "Something went wrong during the installation. Please begin again.")
     return _page(
-        400 if reason != "storage_error" else 503,
+        503 if reason in ("storage_error", "unreachable") else 400,
         "Threadline was not installed",
         text,
         '<p><a href="/slack/install">Begin again</a></p>',

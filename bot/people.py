@@ -19,14 +19,16 @@ class SlackPeople:
         self._known: dict[tuple[str, str], tuple[float, Person, bool]] = {}
 
     async def person(self, tenant: str, user_id: str) -> Person:
-        return (await self._look(tenant, user_id))[0]
+        found = await self._look(tenant, user_id)
+        return found[0] if found else Person(id=user_id, name=user_id)
 
-    async def is_admin(self, tenant: str, user_id: str) -> bool:
-        """Whether the person administers the workspace, asked anew each time: rights may have been taken away since."""
+    async def is_admin(self, tenant: str, user_id: str) -> bool | None:
+        """Whether the person administers the workspace, asked anew each time: rights may be gone. None: Slack does not say."""
         self._known.pop((tenant, user_id), None)
-        return (await self._look(tenant, user_id))[1]
+        found = await self._look(tenant, user_id)
+        return found[1] if found else None
 
-    async def _look(self, tenant: str, user_id: str) -> tuple[Person, bool]:
+    async def _look(self, tenant: str, user_id: str) -> tuple[Person, bool] | None:
         known = self._known.get((tenant, user_id))
         if known is not None and time.monotonic() - known[0] < REMEMBERED_S:
             return known[1], known[2]
@@ -35,7 +37,7 @@ class SlackPeople:
             user = (await client.users_info(user=user_id))["user"]
         except Exception as error:
             structlog.get_logger().warning("person_unknown", user=user_id, error=f"{type(error).__name__}: {error}")
-            return Person(id=user_id, name=user_id), False
+            return None
         profile = user.get("profile") or {}
         name = (
             profile.get("display_name")

@@ -24,7 +24,7 @@ from bot.clients import Clients, CredentialSource, EitherSource, OneWorkspace
 from bot.commands import Commands
 from bot.ingress import Ingress
 from bot.installs import INSTALLATIONS, KEPT_EVENTS, STATES, InstallationStore, Installs
-from bot.keyring import Keyring
+from bot.keyring import Keyring, KeyringError
 from bot.people import SlackPeople
 from bot.render import SlackChannel
 from bot.settings import Settings, SettingsError
@@ -102,19 +102,13 @@ class Service:
             commands=Commands(self.store, self.desk, self.platform, self.people),
         )
         secret = self.settings.slack_signing_secret.get_secret_value()
-        return SlackRoutes(bolt, self._oauth(), self.clients, self.installs, signing_secret=secret)
+        return SlackRoutes(bolt, self._oauth(), self.clients, self.ingress, signing_secret=secret)
 
     def _oauth(self) -> AsyncOAuthFlow | None:
         if not self.settings.slack_client_id:
             return None
-        settings = oauth_settings(self.settings, self.store, InstallationStore(self.installs), self.installed)
+        settings = oauth_settings(self.settings, self.store, InstallationStore(self.installs), self.ingress.replay)
         return AsyncOAuthFlow(client=AsyncWebClient(base_url=self.settings.slack_api_url, timeout=5), settings=settings)
-
-    async def installed(self, tenant: str) -> None:
-        """After an installation: what the workspace said in the hour before is taken in now."""
-        for envelope in await self.installs.take_kept(tenant):
-            await self.ingress.accept(envelope)
-        await self.installs.drop_kept(tenant)
 
     async def open(self) -> None:
         """Connect and begin. Raises StoreUnavailableError, SchemaError."""
@@ -151,8 +145,11 @@ def _dedup(settings: Settings) -> DedupCache:
 
 
 def _keyring(settings: Settings) -> Keyring:
-    keys = settings.encryption_keys.get_secret_value()
-    return Keyring.parse(keys) if keys else Keyring.of_file(Path(settings.data_dir) / "encryption.key")
+    keys, path = settings.encryption_keys.get_secret_value(), Path(settings.data_dir) / "encryption.key"
+    try:
+        return Keyring.parse(keys) if keys else Keyring.of_file(path)
+    except KeyringError as error:
+        raise SettingsError(f"{'THREADLINE_ENCRYPTION_KEYS' if keys else path}: {error}") from None
 
 
 def _credentials(settings: Settings, installs: Installs) -> CredentialSource:

@@ -52,6 +52,10 @@ class Settings(BaseSettings):
             raise ValueError(
                 "THREADLINE_BEAT_S must be shorter than THREADLINE_LEASE_S, or every worker loses its runs"
             )
+        if self.redis_url and not self.redis_url.startswith(("redis://", "rediss://", "unix://")):
+            raise ValueError("REDIS_URL must begin with redis:// or rediss://; leave it empty for the embedded bus")
+        if bool(self.slack_client_id) != bool(self.slack_client_secret.get_secret_value()):
+            raise ValueError("SLACK_CLIENT_ID and SLACK_CLIENT_SECRET go together: set both or neither")
         if self.environment == "production":
             self._production()
         return self
@@ -81,7 +85,7 @@ def load_settings(**overrides: object) -> Settings:
         return Settings(**overrides)  # type: ignore[arg-type]
     except ValidationError as error:
         problems = "; ".join(
-            f"{'.'.join(map(str, each['loc'])) or 'settings'}: {each['msg'].removeprefix('Value error, ')}"
+            ": ".join([*map(str, each["loc"]), each["msg"].removeprefix("Value error, ")])
             for each in error.errors()
         )
         raise SettingsError(problems) from None

@@ -1,20 +1,22 @@
 """The HTTP side: Slack's requests checked before anything reads them, health, and the install pages."""
 
-import json
 import time
-from typing import Any
-from urllib.parse import parse_qs
 
 import structlog
 from aiohttp import web
 from slack_bolt.adapter.aiohttp import to_aiohttp_response, to_bolt_request
 from slack_bolt.async_app import AsyncApp
 from slack_bolt.oauth.async_oauth_flow import AsyncOAuthFlow
+from slack_bolt.request.async_request import AsyncBoltRequest
 from slack_sdk.signature import SignatureVerifier
 
-from bot.clients import Clients
+from bot.bodies import Envelope, MalformedBodyError, read_body
+from bot.bolt import AGAIN
+from bot.clients import Clients, CredentialsUnavailableError
 from bot.events import tenant_of
-from bot.installs import Installs
+from bot.ingress import Ingress
+from bot.pages import failure_page
+from bot.render.posting import UNKNOWN
 from workflows import Engine
 from workflows.storage import StoreUnavailableError
 
@@ -27,12 +29,12 @@ class SlackRoutes:
     """The endpoints Slack calls. Bolt sees only requests that are signed, fresh, well-formed and of a known workspace."""
 
     def __init__(
-        self, bolt: AsyncApp, oauth: AsyncOAuthFlow | None, clients: Clients, installs: Installs, *, signing_secret: str
+        self, bolt: AsyncApp, oauth: AsyncOAuthFlow | None, clients: Clients, ingress: Ingress, *, signing_secret: str
     ) -> None:
         self._bolt = bolt
         self._flow = oauth
         self._clients = clients
-        self._installs = installs
+        self._ingress = ingress
         self._verifier = SignatureVerifier(signing_secret)
 
     async def events(self, request: web.Request) -> web.Response:
@@ -50,33 +52,44 @@ class SlackRoutes:
             return _refused(413, "the body is too large")
         if not self._signed(request, body):
             return _refused(401, "the signature is missing, wrong or old")
-        envelope = _json(request, body)
-        if envelope is None:
+        try:
+            envelope = read_body(request.content_type, body)
+        except MalformedBodyError:
             return _refused(400, "the body is not what its content type says")
         try:
             return await self._accept(request, envelope)
-        except StoreUnavailableError as error:
+        except (StoreUnavailableError, CredentialsUnavailableError) as error:
             structlog.get_logger().warning("not_accepted", error=str(error))
-            return web.Response(status=503, text="not stored; deliver it again")
+            return web.Response(status=503, text=AGAIN)
 
     def _signed(self, request: web.Request, body: bytes) -> bool:
         timestamp = request.headers.get("X-Slack-Request-Timestamp", "")
         signature = request.headers.get("X-Slack-Signature", "")
         try:
             return bool(timestamp and signature) and self._verifier.is_valid(body, timestamp, signature)
-        except (ValueError, TypeError):
+        except (ValueError, TypeError, ArithmeticError):
             return False
 
-    async def _accept(self, request: web.Request, envelope: dict[str, Any]) -> web.Response:
+    async def _accept(self, request: web.Request, envelope: Envelope) -> web.Response:
+        if "ssl_check" in envelope:
+            return web.Response()
         if envelope.get("type") == "event_callback":
             tenant = tenant_of(envelope)
             if not tenant:
-                return web.Response(text="")
+                return web.Response()
             if await self._clients.known(tenant) is None:
-                await self._installs.keep(tenant, envelope)
-                structlog.get_logger().info("event_of_unknown_workspace", tenant=tenant)
-                return web.Response(text="")
-        return await to_aiohttp_response(await self._bolt.async_dispatch(await to_bolt_request(request)))
+                await self._ingress.hold(tenant, envelope)
+                return web.Response()
+        return await self._dispatched(request, envelope)
+
+    async def _dispatched(self, request: web.Request, envelope: Envelope) -> web.Response:
+        """Bolt's "socket mode" is a request that was verified and read already, which this one is."""
+        try:
+            asked = AsyncBoltRequest(mode="socket_mode", body=envelope, headers=dict(request.headers))
+        except Exception as error:
+            # Bolt looks for ids while it makes the request, and trips over fields of a type that Slack never sends.
+            return _refused(400, f"the body can't be read: {type(error).__name__}")
+        return await to_aiohttp_response(await self._bolt.async_dispatch(asked))
 
     async def install(self, request: web.Request) -> web.Response:
         """Begin an installation."""
@@ -90,37 +103,11 @@ class SlackRoutes:
         if self._flow is None:
             return web.Response(status=404, text="This deployment serves one workspace; it is not installed by OAuth.")
         try:
-            return await to_aiohttp_response(await getattr(self._flow, step)(await to_bolt_request(request)))
-        except StoreUnavailableError:
-            return web.Response(
-                status=503,
-                text="Threadline can't reach its database right now. Please try the installation again in a minute.",
-            )
-
-
-def _json(request: web.Request, body: bytes) -> dict[str, Any] | None:
-    """The envelope of a JSON body; an empty one for forms, which Bolt reads; None if the body is malformed."""
-    if request.content_type == "application/x-www-form-urlencoded":
-        try:
-            text = body.decode()
-        except UnicodeDecodeError:
-            return None
-        return {} if "=" in text and _payload_is_json(text) else None
-    try:
-        envelope = json.loads(body)
-    except (ValueError, RecursionError):
-        return None
-    return envelope if isinstance(envelope, dict) else None
-
-
-def _payload_is_json(text: str) -> bool:
-    for payload in parse_qs(text).get("payload", []):
-        try:
-            if not isinstance(json.loads(payload), dict):
-                return False
-        except (ValueError, RecursionError):
-            return False
-    return True
+            response = await getattr(self._flow, step)(await to_bolt_request(request))
+        except (StoreUnavailableError, CredentialsUnavailableError, *UNKNOWN) as error:
+            structlog.get_logger().warning("install_interrupted", step=step, error=f"{type(error).__name__}: {error}")
+            response = failure_page("storage_error" if isinstance(error, StoreUnavailableError) else "unreachable")
+        return await to_aiohttp_response(response)
 
 
 def _refused(status: int, reason: str) -> web.Response:

@@ -3,10 +3,13 @@
 from typing import Any
 
 from agent.channel import Card
-from bot.render.text import escaped, neutral
+from bot.render.text import escaped, fallback, neutral, shortened
 
 APPROVE = "approval_approve"
 DENY = "approval_deny"
+
+FACTS = 60
+"""Facts shown, in sections of ten: with title, context and buttons they stay within a message's size."""
 
 Blocks = list[dict[str, Any]]
 
@@ -15,21 +18,19 @@ STATES = {"approved": ":white_check_mark: Approved", "denied": ":no_entry: Denie
 
 def card_text(card: Card) -> str:
     """The card in one line, for notifications."""
-    return escaped(neutral(f"Approval needed: {card.evidence.title}"))
+    return fallback(f"Approval needed: {card.evidence.title}")
 
 
 def card_blocks(card: Card) -> Blocks:
     """The card: what would happen, who asked, until when, and either two buttons or how it was decided."""
     title = escaped(neutral(card.evidence.title))
-    blocks: Blocks = [{"type": "section", "text": {"type": "mrkdwn", "text": f"*Approval needed*\n{title}"[:3000]}}]
+    blocks: Blocks = [_section(text=_mrkdwn(f"*Approval needed*\n{title}", 3000))]
     fields = [
-        {"type": "mrkdwn", "text": f"*{escaped(label)}*\n{escaped(neutral(value))}"[:2000]}
-        for label, value in card.evidence.facts[:10]
+        _mrkdwn(f"*{escaped(label)}*\n{escaped(neutral(value))}", 2000) for label, value in card.evidence.facts[:FACTS]
     ]
-    if fields:
-        blocks.append({"type": "section", "fields": fields})
+    blocks += [_section(fields=fields[start : start + 10]) for start in range(0, len(fields), 10)]
     asked = f"Asked by {_person(card.requester.id)} · expires <!date^{int(card.expires_at.timestamp())}^{{date_short_pretty}} {{time}}|{card.expires_at:%Y-%m-%d %H:%M} UTC>"
-    blocks.append({"type": "context", "elements": [{"type": "mrkdwn", "text": asked}]})
+    blocks.append(_context(asked))
     blocks.append(_decision(card) if card.state != "pending" else _buttons(card))
     return blocks
 
@@ -49,4 +50,16 @@ def _buttons(card: Card) -> dict[str, Any]:
 def _decision(card: Card) -> dict[str, Any]:
     by = f" by {_person(card.by_user)}" if card.by_user else ""
     reason = f": {escaped(neutral(card.reason))}" if card.reason else ""
-    return {"type": "context", "elements": [{"type": "mrkdwn", "text": f"{STATES[card.state]}{by}{reason}"[:3000]}]}
+    return _context(f"{STATES[card.state]}{by}{reason}")
+
+
+def _section(**content: Any) -> dict[str, Any]:
+    return {"type": "section", **content}
+
+
+def _context(text: str) -> dict[str, Any]:
+    return {"type": "context", "elements": [_mrkdwn(text, 2000)]}
+
+
+def _mrkdwn(text: str, limit: int) -> dict[str, Any]:
+    return {"type": "mrkdwn", "text": shortened(text, limit)}

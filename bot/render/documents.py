@@ -3,21 +3,34 @@
 from typing import Any
 
 from agent.reports.document import Bars, Document, Grid
-from bot.render.text import neutral
+from bot.render.text import neutral, shortened
 
 Blocks = list[dict[str, Any]]
+NOTHING = "\u2013"
+"""What stands where there is no text: Slack refuses empty ones."""
 LABEL_LIMIT = 20
 TITLE_LIMIT = 50
 ROWS_LIMIT = 201
+COLUMNS_LIMIT = 20
+CELL_LIMIT = 200
+CELLS_LIMIT = 20_000
+"""Characters of all cells of a table together."""
+CAPTION_LIMIT = 255
+POINTS_LIMIT = 20
+BODY_LIMIT = 10_900
 PAGE = 25
 
 
 def document_blocks(document: Document) -> Blocks:
     """The document's blocks, within Slack's limits."""
-    blocks: Blocks = [{"type": "markdown", "text": neutral(document.body)[:11_000]}]
-    if document.grid is not None:
-        blocks.append(_table(document.grid))
-    if document.bars is not None:
+    rows = _fitting(document.grid) if document.grid is not None else []
+    left_out = len(document.grid.rows) - len(rows) if document.grid is not None and rows else 0
+    note = f"\n\n{left_out:,} more rows did not fit into the table." if left_out else ""
+    body = shortened(neutral(document.body), BODY_LIMIT)
+    blocks: Blocks = [{"type": "markdown", "text": body + note or NOTHING}]
+    if document.grid is not None and rows:
+        blocks.append(_table(document.grid.caption, rows))
+    if document.bars is not None and document.bars.values:
         blocks.append(_chart(document.bars))
     return blocks
 
@@ -35,20 +48,46 @@ def _line(cells: tuple[str, ...]) -> str:
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 
-def _table(grid: Grid) -> dict[str, Any]:
-    rows = [[{"type": "raw_text", "text": cell or " "} for cell in row] for row in grid.rows[:ROWS_LIMIT]]
-    return {"type": "data_table", "caption": grid.caption, "page_size": PAGE, "rows": rows}
+def _fitting(grid: Grid) -> list[list[str]]:
+    """The rows that fit: the head, as many as can be, and the last one, which holds the totals. A head alone is no table."""
+    rows = [[shortened(cell, CELL_LIMIT) or NOTHING for cell in row[:COLUMNS_LIMIT]] for row in grid.rows]
+    if len(rows) < 2:
+        return []
+    head, *middle, last = rows
+    room = CELLS_LIMIT - _size(head) - _size(last)
+    kept: list[list[str]] = []
+    for row in middle[: ROWS_LIMIT - 2]:
+        room -= _size(row)
+        if room < 0:
+            break
+        kept.append(row)
+    return [head, *kept, last]
+
+
+def _size(row: list[str]) -> int:
+    return sum(map(len, row))
+
+
+def _table(caption: str, rows: list[list[str]]) -> dict[str, Any]:
+    cells = [[{"type": "raw_text", "text": cell} for cell in row] for row in rows]
+    return {
+        "type": "data_table",
+        "caption": shortened(caption, CAPTION_LIMIT) or NOTHING,
+        "page_size": PAGE,
+        "rows": cells,
+    }
 
 
 def _chart(bars: Bars) -> dict[str, Any]:
-    labels = _labels([label for label, _ in bars.values])
-    data = [{"label": label, "value": value} for label, (_, value) in zip(labels, bars.values, strict=True)]
+    values = bars.values[:POINTS_LIMIT]
+    labels = _labels([label or NOTHING for label, _ in values])
+    data = [{"label": label, "value": value} for label, (_, value) in zip(labels, values, strict=True)]
     chart = {
         "type": "bar",
-        "series": [{"name": bars.series[:LABEL_LIMIT], "data": data}],
+        "series": [{"name": bars.series[:LABEL_LIMIT] or NOTHING, "data": data}],
         "axis_config": {"categories": labels},
     }
-    return {"type": "data_visualization", "title": bars.title[:TITLE_LIMIT], "chart": chart}
+    return {"type": "data_visualization", "title": bars.title[:TITLE_LIMIT] or NOTHING, "chart": chart}
 
 
 def _labels(names: list[str]) -> list[str]:

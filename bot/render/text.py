@@ -7,8 +7,14 @@ MARKDOWN_LIMIT = 11_000
 FALLBACK_LIMIT = 3_500
 """Characters of plain text beside the blocks: `chat.update` refuses more than 4,000."""
 
+FENCE = 30
+"""Characters of a fence's marker, and of its language, that are carried from one part to the next."""
+ENTITY = 5
+"""Characters of the longest entity, `&amp;`."""
+
+_FENCE_LINE = re.compile(r" {0,3}(?P<marker>`{3,30}|~{3,30})(?P<info>[^`]*)")
 _BROADCAST = re.compile(r"<!(?=(?:channel|here|everyone|subteam\^)[^>]*>?)", re.IGNORECASE)
-_AT_ALL = re.compile(r"(?<![\w/.])@(?=(?:channel|here|everyone)\b)", re.IGNORECASE)
+_AT_ALL = re.compile(r"(?<![\w/])@(?=(?:channel|here|everyone)\b)", re.IGNORECASE)
 _ZERO_WIDTH_JOINER = "\u2060"
 
 
@@ -29,26 +35,30 @@ def unescaped(text: str) -> str:
 
 def fallback(text: str) -> str:
     """What notifications and old clients show of an answer."""
-    plain = escaped(neutral(text))
-    if len(plain) <= FALLBACK_LIMIT:
-        return plain
-    cut = plain[: FALLBACK_LIMIT - 2]
-    return cut[: cut.rfind("&")] + " …" if "&" in cut[-5:] else cut + " …"
+    return shortened(escaped(neutral(text)), FALLBACK_LIMIT)
+
+
+def shortened(text: str, limit: int) -> str:
+    """`text` in at most `limit` characters. The cut shows, and never leaves half an entity such as `&am`."""
+    if len(text) <= limit:
+        return text
+    cut = text[: limit - 2]
+    start = cut.rfind("&", -ENTITY)
+    return (cut[:start] if start >= 0 and ";" not in cut[start:] else cut) + " …"
 
 
 def parts(text: str, limit: int = MARKDOWN_LIMIT) -> list[str]:
     """`text` in pieces of at most `limit` characters, cut between paragraphs, else lines, else words; fences are closed and reopened."""
     pieces: list[str] = []
     rest = text.strip("\n") or " "
-    fence = ""
-    while len(fence) + len(rest) > limit:
-        room = limit - len(fence) - 4  # room for a closing fence
-        at = _cut(rest, room)
-        piece = fence + rest[:at].rstrip("\n")
+    opening = ""
+    while len(opening) + len(rest) > limit:
+        at = _cut(rest, limit - len(opening) - FENCE - 1)
+        piece = opening + rest[:at].rstrip("\n")
         rest = rest[at:].lstrip("\n")
-        fence = _open_fence(piece)
-        pieces.append(piece + ("\n```" if fence else ""))
-    return [*pieces, fence + rest]
+        marker, opening = _open_fence(piece)
+        pieces.append(f"{piece}\n{marker}" if marker else piece)
+    return [*pieces, opening + rest]
 
 
 def _cut(text: str, room: int) -> int:
@@ -59,10 +69,15 @@ def _cut(text: str, room: int) -> int:
     return room
 
 
-def _open_fence(text: str) -> str:
-    """The opening line of a code fence that `text` leaves open, with its newline; else empty."""
-    opened = ""
+def _open_fence(text: str) -> tuple[str, str]:
+    """The marker of a code fence that `text` leaves open and the line that opens it again; both empty if it leaves none."""
+    marker, info = "", ""
     for line in text.splitlines():
-        if line.lstrip().startswith("```"):
-            opened = "" if opened else line.strip() + "\n"
-    return opened
+        found = _FENCE_LINE.fullmatch(line)
+        if found is None:
+            continue
+        if not marker:
+            marker, info = found["marker"], found["info"].strip()
+        elif found["marker"].startswith(marker) and not found["info"].strip():
+            marker = ""
+    return (marker, f"{marker}{info[:FENCE]}\n") if marker else ("", "")
