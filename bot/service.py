@@ -17,7 +17,7 @@ from agent.models import make_model
 from agent.models.base import Model
 from agent.reports import ReportDesk, make_reports
 from agent.stops import STOPS
-from agent.tools import Toolbox
+from agent.tools import Tool, Toolbox
 from bot.actions import Decisions
 from bot.bolt import make_bolt, oauth_settings
 from bot.clients import Clients, CredentialSource, EitherSource, OneWorkspace
@@ -81,13 +81,16 @@ class Service:
         return make_agent(
             store=self.store,
             model=model,
-            toolbox=Toolbox([*campaign_tools(self.platform), *self.desk.tools()]),
+            toolbox=Toolbox(self._tools()),
             guidance=guidance,
             channel=self.channel,
             people=self.people,
             tracer=self.engine.tracer,
             before_tool=before_tool,
         )
+
+    def _tools(self) -> Iterable[Tool]:
+        return (*campaign_tools(self.platform), *self.desk.tools())
 
     def web(self, *, slack: bool = True) -> web.Application:
         """The HTTP application; without `slack`, only health."""

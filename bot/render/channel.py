@@ -1,7 +1,7 @@
 """Slack as the agent's channel: drafts, answers, cards, status."""
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -57,8 +57,9 @@ class SlackChannel:
         self, thread: Thread, text: str, *, delivery_id: str, draft: Draft | None, notes: Notes
     ) -> Delivered:
         posts = _posts(thread, text, delivery_id)
-        first = await self._first(posts[0], draft, notes)
-        return Delivered(message_ids=(first, *[await self._posting.once(post, notes) for post in posts[1:]]))
+        with _refusals():
+            first = await self._first(posts[0], draft, notes)
+            return Delivered(message_ids=(first, *[await self._posting.once(post, notes) for post in posts[1:]]))
 
     async def _first(self, post: Post, draft: Draft | None, notes: Notes) -> str:
         draft = await self._located(post.thread, draft)
@@ -132,7 +133,8 @@ class SlackChannel:
             thread, delivery_id, 0, fallback(document.summary), document_blocks(document), escaped(neutral(words))
         )
         try:
-            return Delivered(message_ids=(await self._posting.once(post, notes),))
+            with _refusals():
+                return Delivered(message_ids=(await self._posting.once(post, notes),))
         except ChannelGoneError:
             if reply_url is None:
                 raise
@@ -143,7 +145,8 @@ class SlackChannel:
 
     async def ask(self, thread: Thread, card: Card, *, notes: Notes) -> str:
         post = Post(thread, f"approval:{card.approval_id}", 0, card_text(card), card_blocks(card))
-        return await self._posting.once(post, notes)
+        with _refusals():
+            return await self._posting.once(post, notes)
 
     async def settle(self, thread: Thread, message_id: str, card: Card) -> None:
         try:
@@ -155,6 +158,15 @@ class SlackChannel:
             structlog.get_logger().warning(
                 "card_not_settled", approval=card.approval_id, error=f"{type(error).__name__}: {error}"
             )
+
+
+@contextlib.contextmanager
+def _refusals() -> Iterator[None]:
+    """What Slack refuses for good is no reason to try for hours."""
+    try:
+        yield
+    except SlackApiError as error:
+        raise ChannelGoneError(f"Slack refuses: {error.response.get('error')}") from error
 
 
 def _posts(thread: Thread, text: str, delivery_id: str) -> list[Post]:

@@ -31,6 +31,8 @@ GONE = {
     "token_revoked",
     "invalid_auth",
     "restricted_action",
+    "thread_not_found",
+    "cannot_reply_to_message",
 }
 NO_BLOCKS = {"invalid_blocks", "msg_blocks_too_long", "invalid_blocks_format"}
 UNKNOWN = (aiohttp.ClientError, asyncio.TimeoutError, OSError)

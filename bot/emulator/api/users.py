@@ -18,8 +18,8 @@ def user_wire(call: Call, user: User) -> Json:
     profile = {
         "real_name": user.real_name,
         "real_name_normalized": user.real_name,
-        "display_name": user.handle,
-        "display_name_normalized": user.handle,
+        "display_name": user.real_name,
+        "display_name_normalized": user.real_name,
         "title": user.title,
         "image_72": f"{call.slack.url}/_emulator/avatars/{user.id}.svg",
     }
