@@ -4,7 +4,7 @@ import html
 from collections.abc import Mapping
 from pathlib import Path
 from string import Template
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import urlencode, urljoin, urlsplit
 
 from aiohttp import web
 
@@ -96,7 +96,9 @@ def _problem(slack: Slack, fields: Mapping[str, str]) -> str:
 
 
 def _redirect_uri(slack: Slack, fields: Mapping[str, str]) -> str:
-    return fields.get("redirect_uri") or next(iter(slack.config.redirect_urls), "")
+    """The one asked for, else the app's first, else the app's usual path beside its request URL: in dev it has a port only then."""
+    beside = [urljoin(url, "/slack/oauth_redirect") for url in slack.deliveries.urls]
+    return fields.get("redirect_uri") or next(iter([*slack.config.redirect_urls, *beside]), "")
 
 
 def _scopes(fields: Mapping[str, str]) -> list[str]:

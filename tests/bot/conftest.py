@@ -1,0 +1,26 @@
+"""The whole product in this process, behind real sockets, beside a local Slack."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from tests.bot.bench import Bench, Storage
+
+
+@pytest.fixture
+def storage(request: pytest.FixtureRequest) -> Storage:
+    """SQLite and the embedded bus; parametrise with "servers" for PostgreSQL and Redis."""
+    if getattr(request, "param", "sqlite") == "sqlite":
+        return {}
+    return {
+        "DATABASE_URL": request.getfixturevalue("fresh_database"),
+        "REDIS_URL": request.getfixturevalue("redis_url"),
+        "THREADLINE_REDIS_PREFIX": request.getfixturevalue("redis_prefix"),
+    }
+
+
+@pytest.fixture
+async def bench(tmp_path: Path, storage: Storage) -> AsyncIterator[Bench]:
+    async with Bench(tmp_path, storage) as bench:
+        yield bench

@@ -1,0 +1,306 @@
+"""Installation by OAuth, and what an install and an uninstall do to events, over real HTTP."""
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from bot.installs import INSTALLATIONS, KEPT_EVENTS, STATES
+from tests.bot.bench import HARBOR, HARBOR_BOT, NORTHWIND, Bench, Page, envelope, message_event
+from tests.waiting import until
+from workflows.storage import Select
+
+BOTH = pytest.mark.parametrize("storage", ["sqlite", "servers"], indirect=True)
+SERVERS = pytest.mark.parametrize("storage", ["servers"], indirect=True)
+QUESTION = "how did Brand Search do last week?"
+
+
+def contents(directory: Path) -> bytes:
+    """Everything on disk, the write-ahead log included."""
+    return b"".join(path.read_bytes() for path in directory.iterdir() if path.suffix != ".key")
+
+
+async def harbor_token(bench: Bench) -> str:
+    found = await bench.service.installs.credentials(HARBOR)
+    assert found is not None
+    return found.token
+
+
+async def nothing_stored(bench: Bench) -> bool:
+    return not await bench.service.store.read(Select(INSTALLATIONS, {"tenant": HARBOR}))
+
+
+async def clock_follows(bench: Bench, advance_s: float) -> None:
+    """Move time, for the local Slack and for the product's store."""
+    before = await bench.service.store.now()
+    await bench.people.advance_clock(advance_s)
+
+    async def moved() -> bool:
+        return (await bench.service.store.now() - before).total_seconds() >= advance_s
+
+    await until(moved, "the store's clock to follow the local Slack's")
+
+
+async def in_harbor(bench: Bench, text: str = QUESTION, **more: Any) -> str:
+    """A mention in a workspace, as Slack would deliver it; returns its ts."""
+    ts = await bench.people.post_message("#ads", "@dana", text)
+    event = message_event(f"<@{HARBOR_BOT}> {text}", ts=ts)
+    page = await bench.post_json(envelope(event, team=HARBOR, bot=HARBOR_BOT, event_id=f"Ev{ts}", **more))
+    assert page.status == 200
+    return ts
+
+
+@BOTH
+async def test_an_admin_installs_and_the_workspace_is_answered_with_its_own_token(bench: Bench) -> None:
+    page = await bench.install()
+    assert page.status == 200
+    assert "Threadline is now in Harbor Coffee" in page.text
+    ts = await bench.people.post_message("#ads", "@dana", f"@Threadline {QUESTION}")
+    answer = await bench.answer(ts, "#ads")
+    assert "Brand Search" in answer["plain"]
+    assert answer["user"] == HARBOR_BOT
+
+
+async def test_a_token_is_never_stored_in_plain_text(bench: Bench) -> None:
+    await bench.install()
+    token = await harbor_token(bench)
+    assert token.startswith("xoxb-")
+    assert HARBOR.encode() in contents(bench.directory)
+    assert token.encode() not in contents(bench.directory)
+    assert token.removeprefix(f"xoxb-{HARBOR}-").encode() not in contents(bench.directory)
+
+
+async def test_the_state_cookie_is_secure_and_the_pages_are_not_cached(bench: Bench) -> None:
+    async with bench._browser.get(f"{bench.url}/slack/install") as response:
+        cookie = response.headers["Set-Cookie"]
+    assert "Secure" in cookie
+    assert "HttpOnly" in cookie
+    page = await bench.install()
+    assert "<script" not in page.text
+
+
+async def test_slack_is_asked_for_the_scopes_of_the_code_and_sent_back_to_the_public_url(bench: Bench) -> None:
+    _, url = await bench.replica(THREADLINE_PUBLIC_URL="https://threadline.example.com/")
+    query = parse_qs(urlsplit((await bench.get(f"{url}/slack/install")).link).query)
+    assert query["redirect_uri"] == ["https://threadline.example.com/slack/oauth_redirect"]
+    assert "chat:write" in query["scope"][0].split(",")
+
+
+async def test_a_refusal_ends_with_a_page_that_says_so(bench: Bench) -> None:
+    begun = await bench.get(f"{bench.url}/slack/install")
+    page = await bench.get(await bench.consent(begun, decision="deny"), cookie=begun.state_cookie)
+    assert (page.status, "You did not allow the app" in page.text) == (400, True)
+    assert await nothing_stored(bench)
+
+
+@pytest.mark.parametrize(
+    "change, words",
+    [
+        ({"state": None}, "begun in another browser"),
+        ({"state": "made-up"}, "begun in another browser"),
+        ({"cookie": ""}, "begun in another browser"),
+        ({"cookie": "slack-app-oauth-state=made-up"}, "begun in another browser"),
+        ({"state": "made-up", "cookie": "slack-app-oauth-state=made-up"}, "used already"),
+        ({"code": None}, "Slack sent no code"),
+        ({"code": "made-up"}, "did not accept the code"),
+        ({"code": "made\x00up\ud800".encode("utf-8", "surrogatepass").decode("latin-1")}, "did not accept the code"),
+        ({"error": "<script>"}, "Something went wrong"),
+    ],
+)
+async def test_a_callback_that_is_not_the_end_of_an_install_is_told_why(
+    bench: Bench, change: dict[str, str | None], words: str
+) -> None:
+    begun = await bench.get(f"{bench.url}/slack/install")
+    target = urlsplit(await bench.consent(begun))
+    cookie = change.pop("cookie", begun.state_cookie) or ""
+    fields = {key: values[0] for key, values in parse_qs(target.query).items()} | change
+    query = {key: value for key, value in fields.items() if value is not None}
+    page = await bench.get(f"{bench.url}{target.path}?{_encoded(query)}", cookie=cookie)
+    assert (page.status, words in page.text) == (400, True), page
+    assert "/slack/install" in page.link
+    assert "<script>" not in page.text
+    assert await nothing_stored(bench)
+
+
+def _encoded(query: dict[str, str]) -> str:
+    from urllib.parse import urlencode
+
+    return urlencode(query)
+
+
+async def test_reloading_the_last_page_installs_nothing_twice(bench: Bench) -> None:
+    begun = await bench.get(f"{bench.url}/slack/install")
+    target = await bench.consent(begun)
+    assert (await bench.get(target, cookie=begun.state_cookie)).status == 200
+    again = await bench.get(target, cookie=begun.state_cookie)
+    assert (again.status, "used already" in again.text) == (400, True)
+    assert (await bench.service.installs.credentials(HARBOR)) is not None
+
+
+async def test_a_code_works_once_also_under_a_new_state(bench: Bench) -> None:
+    begun = await bench.get(f"{bench.url}/slack/install")
+    code = parse_qs(urlsplit(await bench.consent(begun)).query)["code"][0]
+    pages = []
+    for _ in range(2):
+        new = await bench.get(f"{bench.url}/slack/install")
+        state = new.state_cookie.partition("=")[2]
+        pages.append(
+            await bench.get(f"{bench.url}/slack/oauth_redirect?code={code}&state={state}", cookie=new.state_cookie)
+        )
+    assert [page.status for page in pages] == [200, 400]
+    assert "did not accept the code" in pages[1].text
+
+
+async def test_a_state_is_good_for_ten_minutes(bench: Bench) -> None:
+    begun = await bench.get(f"{bench.url}/slack/install")
+    target = await bench.consent(begun)
+    await clock_follows(bench, 601)
+    page = await bench.get(target, cookie=begun.state_cookie)
+    assert (page.status, "older than ten minutes" in page.text) == (400, True)
+    await bench.get(f"{bench.url}/slack/install")
+    assert len(await bench.service.store.read(Select(STATES, {}))) == 1, "states past their time are swept"
+
+
+@pytest.mark.parametrize("kind", ["http_500", "reset_after_commit", "ratelimited"])
+async def test_a_slack_in_trouble_is_a_page_and_not_an_error(bench: Bench, kind: Any) -> None:
+    begun = await bench.get(f"{bench.url}/slack/install")
+    target = await bench.consent(begun)
+    await bench.people.fault("oauth.v2.access", kind)
+    page = await bench.get(target, cookie=begun.state_cookie)
+    assert page.status in (400, 503)
+    assert "Threadline was not installed" in page.text
+    assert "egin again" in page.text
+    assert await nothing_stored(bench)
+
+
+@SERVERS
+async def test_an_install_begun_at_one_replica_ends_at_another(bench: Bench) -> None:
+    _, other = await bench.replica()
+    begun = await bench.get(f"{other}/slack/install")
+    target = await bench.consent(begun)
+    assert target.startswith(bench.url)
+    assert (await bench.get(target, cookie=begun.state_cookie)).status == 200
+    replay = await bench.get(target.replace(bench.url, other), cookie=begun.state_cookie)
+    assert replay.status == 400, "a state is used up for all replicas"
+
+
+async def test_what_was_said_just_before_the_install_is_answered(bench: Bench) -> None:
+    ts = await in_harbor(bench)
+    assert await bench.service.engine.runs(tenant=HARBOR) == []
+    await bench.install()
+    assert "Brand Search" in (await bench.answer(ts, "#ads"))["plain"]
+    assert await bench.service.store.read(Select(KEPT_EVENTS, {"tenant": HARBOR})) == []
+
+
+async def test_what_was_said_more_than_an_hour_before_is_not_and_is_forgotten(bench: Bench) -> None:
+    early = await in_harbor(bench)
+    await clock_follows(bench, 3601)
+    late = await in_harbor(bench, "which campaigns do we have?")
+    kept = await bench.service.store.read(Select(KEPT_EVENTS, {"tenant": HARBOR}))
+    assert [row["envelope"]["event"]["ts"] for row in kept] == [late], "the old one makes room"
+    await bench.install()
+    await bench.answer(late, "#ads")
+    await bench.idle(HARBOR)
+    assert await bench.replies(early, "#ads") == []
+
+
+async def test_an_event_that_arrives_while_the_install_ends_is_not_forgotten(bench: Bench) -> None:
+    """The web process has just looked and found nobody; meanwhile another one installs and replays."""
+    await bench.install()
+    ts = await bench.people.post_message("#ads", "@dana", QUESTION)
+    event = envelope(message_event(f"<@{HARBOR_BOT}> {QUESTION}", ts=ts), team=HARBOR, bot=HARBOR_BOT)
+    await bench.service.ingress.hold(HARBOR, event)
+    await bench.answer(ts, "#ads")
+
+
+async def test_what_is_kept_has_a_limit(bench: Bench) -> None:
+    for number in range(205):
+        event = message_event("hi", ts=f"1700000000.{number:06d}")
+        await bench.service.installs.keep(HARBOR, envelope(event, team=HARBOR, event_id=f"Ev{number}"))
+    assert len(await bench.service.installs.take_kept(HARBOR)) == 200
+
+
+@pytest.mark.parametrize("order", [("app_uninstalled", "tokens_revoked"), ("tokens_revoked", "app_uninstalled")])
+async def test_an_uninstall_takes_the_token_away_at_once(bench: Bench, order: tuple[str, str]) -> None:
+    await bench.install()
+    token = await harbor_token(bench)
+    for kind in order:
+        assert (await bench.post_json(_left(kind, at=int(time.time())))).status == 200
+    assert await bench.service.installs.credentials(HARBOR) is None
+    [row] = await bench.service.store.read(Select(INSTALLATIONS, {"tenant": HARBOR}))
+    assert bench.service.installs._keyring.open(row["token"], tenant=HARBOR, column="token") == ""
+    assert row["removed_at"] is not None
+    calls = len(await bench.people.calls())
+    await in_harbor(bench)
+    assert await bench.service.engine.runs(tenant=HARBOR) == []
+    assert len(await bench.people.calls()) == calls
+    assert token.encode() not in contents(bench.directory)
+
+
+def _left(kind: str, *, at: int) -> dict[str, Any]:
+    event = {"type": kind, "event_ts": f"{at}.000000"}
+    if kind == "tokens_revoked":
+        event["tokens"] = {"oauth": [], "bot": [HARBOR_BOT]}  # type: ignore[assignment]
+    return envelope(event, team=HARBOR, bot=HARBOR_BOT, event_id=f"Ev{kind}", event_time=at)
+
+
+async def test_tokens_of_other_bots_may_be_revoked(bench: Bench) -> None:
+    await bench.install()
+    event = _left("tokens_revoked", at=int(time.time()))
+    event["event"]["tokens"] = {"oauth": ["U0DANA"], "bot": ["U0ANOTHER"]}
+    await bench.post_json(event)
+    assert await bench.service.installs.credentials(HARBOR) is not None
+
+
+async def test_a_workspace_comes_back(bench: Bench) -> None:
+    await bench.install()
+    await bench.people.uninstall(HARBOR)
+    await bench.settled()
+    assert await bench.service.installs.credentials(HARBOR) is None
+    assert (await bench.install()).status == 200
+    ts = await bench.people.post_message("#ads", "@dana", f"@Threadline {QUESTION}")
+    assert "Brand Search" in (await bench.answer(ts, "#ads"))["plain"]
+
+
+@pytest.mark.parametrize("kind", ["app_uninstalled", "tokens_revoked"])
+@pytest.mark.parametrize("when", ["before the install, and kept", "after it, delivered late"])
+async def test_an_old_uninstall_does_not_end_a_new_installation(bench: Bench, kind: str, when: str) -> None:
+    late = _left(kind, at=int(time.time()) - 60)
+    if when.startswith("before"):
+        assert (await bench.post_json(late)).status == 200
+    await bench.install()
+    if when.startswith("after"):
+        assert (await bench.post_json(late)).status == 200
+    assert await bench.service.installs.credentials(HARBOR) is not None
+
+
+async def test_the_same_thread_in_two_workspaces_is_two_conversations(bench: Bench) -> None:
+    await bench.install()
+    ts = await bench.asked("@Threadline " + QUESTION)
+    await bench.answer(ts)
+    before = len(await bench.idle(NORTHWIND))
+    twin = message_event("and the week before?", ts=f"{float(ts) + 1:.6f}", channel="C0CAMPAIGNS", thread_ts=ts)
+    await bench.post_json(envelope(twin, team=HARBOR, bot=HARBOR_BOT))
+    assert await bench.idle(HARBOR) == [], "Harbor's agent takes no part in Northwind's thread"
+    assert len(await bench.idle(NORTHWIND)) == before
+
+
+async def test_the_schedule_of_another_workspace_is_neither_seen_nor_ended(bench: Bench) -> None:
+    await bench.install()
+    await bench.people.command("#campaigns", "@ada", "/summaries", "every monday 9:00")
+    fields = {"channel_id": "C0CAMPAIGNS", "user_id": "U0DANA", "command": "/summaries", "trigger_id": "1.2"}
+    seen = await bench.post_form(team_id=HARBOR, text="", **fields)
+    assert "No summaries are posted here" in json.loads(seen.text)["text"]
+    ended = await bench.post_form(team_id=HARBOR, text="off", **fields)
+    assert "There were no summaries" in json.loads(ended.text)["text"]
+    assert await bench.service.desk.scheduled(tenant=NORTHWIND, channel="C0CAMPAIGNS") is not None
+
+
+async def test_a_command_in_a_workspace_without_the_app_says_so(bench: Bench) -> None:
+    page: Page = await bench.post_form(
+        team_id=HARBOR, channel_id="C0HARBORADS", user_id="U0DANA", command="/report", text="", trigger_id="1.2"
+    )
+    assert (page.status, "not installed in this workspace" in page.text) == (200, True)
