@@ -29,7 +29,7 @@ SCOPES = (
 """What the code calls needs; the manifest asks for the same."""
 
 REACHED = "reached"
-"""Set in the context once Bolt's own middleware has read a request: what fails before is the request's fault, not ours."""
+"""Set in the context once a listener of ours has the request. What fails before that is a field of a type Slack never sends."""
 
 Installed = Callable[[str], Awaitable[None]]
 """Called with the tenant after an installation."""
@@ -106,11 +106,6 @@ def oauth_settings(
 
 
 def _listen(bolt: AsyncApp, ingress: Ingress, decisions: Decisions, commands: Commands) -> None:
-    @bolt.use
-    async def reached(context: Any, next_: Any) -> None:
-        context[REACHED] = True
-        await next_()
-
     @bolt.error
     async def failed(error: Exception, context: Any) -> BoltResponse:
         words = f"{type(error).__name__}: {error}"
@@ -127,6 +122,7 @@ def _listen(bolt: AsyncApp, ingress: Ingress, decisions: Decisions, commands: Co
 
         @bolt.action(action_id)
         async def clicked(ack: Any, body: dict[str, Any], action: dict[str, Any], context: Any, respond: Any) -> None:
+            context[REACHED] = True
             said = await decisions.clicked(tenant=_tenant(context), user=str(body["user"]["id"]), action=action)
             await ack()
             if said is not None:
@@ -136,11 +132,13 @@ def _listen(bolt: AsyncApp, ingress: Ingress, decisions: Decisions, commands: Co
 
         @bolt.command(name)
         async def commanded(ack: Any, command: dict[str, Any], context: Any) -> None:
+            context[REACHED] = True
             await ack(**await commands.run(tenant=_tenant(context), command=command))
 
     @bolt.event(re.compile(".*"))
-    async def happened(body: dict[str, Any]) -> None:
+    async def happened(body: dict[str, Any], context: Any) -> None:
         """Every type and subtype: an event Bolt does not match is answered 404, which Slack counts as a failure."""
+        context[REACHED] = True
         await ingress.accept(body)
 
 

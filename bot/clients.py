@@ -36,6 +36,12 @@ class CredentialsUnavailableError(Exception):
     """Whether the app is installed there can't be told now: ask again later. The message says what stands in the way."""
 
 
+def code_of(error: SlackApiError) -> str:
+    """Slack's word for an error. Its own `get` fails on a body that is not JSON, as a proxy's error page is."""
+    data = error.response.data
+    return str(data.get("error", "")) if isinstance(data, dict) else "not_json"
+
+
 class Clients:
     """Makes and keeps one client per token. `timeout_s` bounds each request."""
 
@@ -107,5 +113,5 @@ class OneWorkspace:
         try:
             return await AsyncWebClient(token=self._token, base_url=self._api_url, timeout=5).auth_test()
         except (SlackApiError, aiohttp.ClientError, TimeoutError, OSError) as error:
-            reason = error.response.get("error") if isinstance(error, SlackApiError) else type(error).__name__
+            reason = code_of(error) if isinstance(error, SlackApiError) else type(error).__name__
             raise CredentialsUnavailableError(f"Slack does not say whose SLACK_BOT_TOKEN is: {reason}") from error

@@ -70,9 +70,14 @@ def tenant_of(envelope: Envelope) -> str:
     return next((name for name in names if _fits(name, _ID)), "")
 
 
+def kind_of(envelope: Envelope) -> Any:
+    """The event's type, a string in every event of Slack's."""
+    return _mapping(envelope.get("event")).get("type")
+
+
 def spoken(envelope: Envelope) -> bool:
     """Whether an event is about a message: what is worth keeping for a workspace that is not known yet."""
-    return _mapping(envelope.get("event")).get("type") in SPEECH
+    return kind_of(envelope) in SPEECH
 
 
 def read(envelope: Envelope, *, bot_user_id: str, bot_id: str) -> Inbound | None:

@@ -2,6 +2,7 @@
 
 import time
 
+import aiohttp
 import structlog
 from aiohttp import web
 from slack_bolt.adapter.aiohttp import to_aiohttp_response, to_bolt_request
@@ -13,7 +14,7 @@ from slack_sdk.signature import SignatureVerifier
 from bot.bodies import Envelope, MalformedBodyError, read_body
 from bot.bolt import AGAIN
 from bot.clients import Clients, CredentialsUnavailableError
-from bot.events import tenant_of
+from bot.events import kind_of, tenant_of
 from bot.ingress import Ingress
 from bot.pages import failure_page
 from bot.render.posting import UNKNOWN
@@ -50,6 +51,8 @@ class SlackRoutes:
             body = await request.read()
         except web.HTTPRequestEntityTooLarge:
             return _refused(413, "the body is too large")
+        except (aiohttp.ClientPayloadError, web.RequestPayloadError):
+            return _refused(400, "the body can't be unpacked")
         if not self._signed(request, body):
             return _refused(401, "the signature is missing, wrong or old")
         try:
@@ -74,6 +77,8 @@ class SlackRoutes:
         if "ssl_check" in envelope:
             return web.Response()
         if envelope.get("type") == "event_callback":
+            if not isinstance(kind_of(envelope), str):
+                return _refused(400, "the envelope holds no event")
             tenant = tenant_of(envelope)
             if not tenant:
                 return web.Response()

@@ -1,5 +1,6 @@
 """A local Slack and the product, and what Slack, a person and a browser can do to them."""
 
+import io
 import json
 import re
 import time
@@ -106,19 +107,21 @@ class Bench:
         secret: str = SECRET,
         at_s: float | None = None,
         url: str = "",
-        **headers: str,
+        headers: dict[str, str] | None = None,
     ) -> Page:
         """POST to the events endpoint, signed. `headers` replace what is sent; an empty one is left out."""
         signed = signature_headers(secret, body, at_s=time.time() if at_s is None else at_s)
         sent = {
             "Content-Type": content_type,
             **signed,
-            **{key.replace("_", "-"): value for key, value in headers.items()},
+            **(headers or {}),
         }
         given = {key: value for key, value in sent.items() if value}
         skipped = {"Content-Type"}  # aiohttp would add one
         target = f"{url or self.url}/slack/events"
-        async with self._browser.post(target, data=body, headers=given, skip_auto_headers=skipped) as response:
+        async with self._browser.post(
+            target, data=io.BytesIO(body), headers=given, skip_auto_headers=skipped
+        ) as response:
             return Page(response.status, await response.text())
 
     async def post_json(self, value: Any, **options: Any) -> Page:
