@@ -170,7 +170,7 @@ def _refusals() -> Iterator[None]:
 
 
 def _posts(thread: Thread, text: str, delivery_id: str) -> list[Post]:
-    pieces = [neutral(piece) for piece in parts(text)]
+    pieces = parts(neutral(text))
     return [
         Post(
             thread,

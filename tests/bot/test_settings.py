@@ -1,0 +1,106 @@
+"""A wrong setting is a plain sentence before anything starts."""
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bot.service import Service
+from bot.settings import Settings, SettingsError, load_settings
+
+SECRET = "s3cret-value"
+GOOD: dict[str, Any] = {
+    "SLACK_SIGNING_SECRET": SECRET,
+    "SLACK_BOT_TOKEN": "xoxb-1",
+    "DATABASE_URL": "postgresql://db/threadline",
+}
+KEY = "a:" + "A" * 43 + "="
+
+
+@pytest.fixture(autouse=True)
+def no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for field in Settings.model_fields.values():
+        monkeypatch.delenv(str(field.alias), raising=False)
+
+
+def test_production_starts_with_what_it_needs() -> None:
+    assert load_settings(**GOOD).environment == "production"
+    many = {
+        **GOOD,
+        "SLACK_BOT_TOKEN": "",
+        "SLACK_CLIENT_ID": "1",
+        "SLACK_CLIENT_SECRET": SECRET,
+        "THREADLINE_ENCRYPTION_KEYS": KEY,
+    }
+    assert load_settings(**many).slack_client_id == "1"
+
+
+@pytest.mark.parametrize(
+    "changes, words",
+    [
+        ({"SLACK_SIGNING_SECRET": ""}, "not set: SLACK_SIGNING_SECRET. For development, use ./dev run"),
+        ({"DATABASE_URL": ""}, "not set: DATABASE_URL"),
+        ({"SLACK_BOT_TOKEN": ""}, "SLACK_BOT_TOKEN (one workspace) or SLACK_CLIENT_ID and SLACK_CLIENT_SECRET (many)"),
+        ({"SLACK_CLIENT_ID": "1", "SLACK_CLIENT_SECRET": SECRET}, "THREADLINE_ENCRYPTION_KEYS"),
+        ({"SLACK_CLIENT_ID": "1"}, "SLACK_CLIENT_ID and SLACK_CLIENT_SECRET go together"),
+        ({"PORT": "http"}, "PORT: Input should be a valid integer"),
+        ({"PORT": "70000"}, "PORT: Input should be less than or equal to 65535"),
+        ({"THREADLINE_LEASE_S": "0"}, "THREADLINE_LEASE_S: Input should be greater than 0"),
+        ({"THREADLINE_LEASE_S": "5", "THREADLINE_BEAT_S": "5"}, "THREADLINE_BEAT_S must be shorter than THREADLINE_LEASE_S"),
+        ({"THREADLINE_ENV": "prod"}, "THREADLINE_ENV: Input should be 'production', 'dev' or 'test'"),
+        ({"THREADLINE_LOG_LEVEL": "loud"}, "THREADLINE_LOG_LEVEL: Input should be"),
+        ({"REDIS_URL": "localhost:6379"}, "REDIS_URL must begin with redis://"),
+    ],
+)  # fmt: skip
+def test_each_mistake_is_named_with_what_to_do(changes: dict[str, Any], words: str) -> None:
+    with pytest.raises(SettingsError) as caught:
+        load_settings(**{**GOOD, **changes})
+    assert words in str(caught.value)
+    assert SECRET not in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert "Value error" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "changes, words",
+    [
+        ({"DATABASE_URL": "mysql://db"}, "DATABASE_URL must begin with postgresql://"),
+        ({"THREADLINE_ENCRYPTION_KEYS": "a:c2hvcnQ="}, "THREADLINE_ENCRYPTION_KEYS: encryption key 'a' must have"),
+        ({"THREADLINE_MODEL": "gpt"}, "gpt"),
+        ({"THREADLINE_MODEL": "anthropic:claude"}, "ANTHROPIC_API_KEY"),
+    ],
+)
+def test_what_only_the_parts_can_tell_is_told_as_well(tmp_path: Path, changes: dict[str, Any], words: str) -> None:
+    settings = load_settings(**{**GOOD, "THREADLINE_DATA_DIR": str(tmp_path), **changes})
+    with pytest.raises(SettingsError, match=words):
+        Service(settings, worker=False, clock=False)
+
+
+def test_a_broken_development_key_names_its_file(tmp_path: Path) -> None:
+    (tmp_path / "encryption.key").write_text("nonsense")
+    with pytest.raises(SettingsError, match=r"encryption\.key: encryption key number 1 has no id"):
+        Service(load_settings(THREADLINE_ENV="test", THREADLINE_DATA_DIR=str(tmp_path)), worker=False, clock=False)
+
+
+def test_the_api_url_ends_with_a_slash_whoever_wrote_it() -> None:
+    assert (
+        load_settings(**GOOD, SLACK_API_URL="https://slack.example/api").slack_api_url == "https://slack.example/api/"
+    )
+
+
+def test_secrets_are_not_in_what_is_printed_of_settings() -> None:
+    assert SECRET not in repr(load_settings(**GOOD))
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("role", ["web", "worker", "clock"])
+def test_the_command_says_it_in_one_line(role: str, tmp_path: Path) -> None:
+    environment = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path)}
+    ended = subprocess.run(
+        [sys.executable, "-m", "bot.cli", role], env=environment, capture_output=True, text=True, timeout=60, check=False
+    )  # fmt: skip
+    assert ended.returncode == 2
+    assert ended.stderr.startswith("threadline: not set: SLACK_SIGNING_SECRET;")
+    assert len(ended.stderr.splitlines()) == 1
