@@ -118,11 +118,12 @@ class Channel(Protocol):
 
 
 class ChannelUnavailableError(Exception):
-    """The chat system did not take it now; nothing is known to have been posted. `retry_after_s` in seconds, if it said so."""
+    """The chat system did not take it now. `retry_after_s` in seconds, if it said so; `maybe_posted`: nobody knows whether it did."""
 
-    def __init__(self, message: str, *, retry_after_s: float | None = None) -> None:
+    def __init__(self, message: str, *, retry_after_s: float | None = None, maybe_posted: bool = True) -> None:
         super().__init__(message)
         self.retry_after_s = retry_after_s
+        self.maybe_posted = maybe_posted
 
 
 class ChannelGoneError(Exception):

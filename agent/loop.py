@@ -133,7 +133,6 @@ def _beside(name: str, each: Workflow[Turn, Any], calls: Calls) -> Workflow[Turn
     """Run the calls while the turn is carried along beside them, and put both together again."""
     return (
         workflow(name)
-        .then(step(id="with-turn", effect=Effect.PURE)(keep))
         .parallel(step(id="keep", effect=Effect.PURE)(keep), each)
         .then(step(id="collect", effect=Effect.PURE)(calls.collect))
         .commit()

@@ -1,6 +1,7 @@
 """The transcript: every message of a thread, stored once. Turns refer to it by id and position, never by copy."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import zip_longest
 from typing import Any
 
 from pydantic import TypeAdapter
@@ -48,8 +49,15 @@ class Transcript:
     async def window(self, thread: Thread, *, limit: int = WINDOW) -> tuple[Message, ...]:
         """The last `limit` messages in order, beginning with a person's, tool results of one reply joined."""
         query = Select(MESSAGES, {**_of(thread), "position": Is("!=", None)}, order=("-position",), limit=limit)
-        rows = reversed(await self._store.read(query))
+        rows = (await self._store.read(query))[::-1]
+        if len(rows) == limit and rows[0]["role"] != "user":
+            rows = [*await self._request_before(thread, rows[0]["position"]), *_from_reply(rows)]
         return _joined(_message(row) for row in rows)
+
+    async def _request_before(self, thread: Thread, position: int) -> list[dict[str, Any]]:
+        """The person's message that a long turn is still working on, when it lies before the window."""
+        where = {**_of(thread), "role": "user", "position": Is("<", position)}
+        return await self._store.read(Select(MESSAGES, where, order=("-position",), limit=1))
 
     async def get(self, thread: Thread, ids: Sequence[str]) -> dict[str, Message]:
         """Messages by id."""
@@ -108,6 +116,12 @@ def _message(row: dict[str, Any]) -> Message:
     return Message(role=row["role"], parts=PARTS.validate_python(row["parts"]), author=author, notice=row["notice"])
 
 
+def _from_reply(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """From the first message that is no tool result: the calls of those before it were cut off."""
+    first = next((number for number, row in enumerate(rows) if row["role"] != "tool"), len(rows))
+    return rows[first:]
+
+
 def _joined(messages: Iterable[Message]) -> tuple[Message, ...]:
     """Providers want all results of one reply in one message, and a conversation that begins with a person."""
     joined: list[Message] = []
@@ -121,9 +135,9 @@ def _joined(messages: Iterable[Message]) -> tuple[Message, ...]:
     return tuple(_answered(joined))
 
 
-def _answered(messages: list[Message]) -> Iterable[Message]:
+def _answered(messages: list[Message]) -> Iterator[Message]:
     """Every call has its result: one that was cut off before it had any is said to be so, or the provider refuses the window."""
-    for message, following in zip(messages, [*messages[1:], None], strict=True):
+    for message, following in zip_longest(messages, messages[1:]):
         yield message
         calls = {call.id: call for call in message.tool_calls}
         if following is not None and following.role == "tool":

@@ -270,12 +270,13 @@ class Engine:
         return versions[-1]
 
     async def _hint(self, topic: str, event: Event) -> None:
+        """Tell the bus; where it is away, at least this process's own worker. Polling finds the rest."""
         try:
             await self.pubsub.publish(topic, event)
         except PubSubUnavailableError:
             structlog.get_logger().debug("hint_lost", topic=topic)
-        if self.worker is not None and topic == "wake":
-            self.worker.wake()
+            if self.worker is not None and topic == "wake":
+                self.worker.wake()
 
 
 def _registry(workflows: Iterable[Workflow[Any, Any]]) -> dict[tuple[str, str], Workflow[Any, Any]]:

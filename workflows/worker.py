@@ -90,6 +90,11 @@ class Worker:
         """Look for due runs now."""
         self._wake.set()
 
+    @property
+    def busy(self) -> bool:
+        """Whether it holds runs."""
+        return bool(self._held)
+
     async def woken(self, event: Event) -> None:
         """Handle a `wake` event of the bus."""
         self.wake()
@@ -116,12 +121,11 @@ class Worker:
     async def _claim_forever(self) -> None:
         while True:
             self._wake.clear()
-            claimed = await self._guarded(self._claim())
-            if not claimed:
-                # Jitter keeps an idle fleet's polls apart. Not wait_for: before 3.12 it can swallow a cancellation.
-                with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(self._poll_s * random.uniform(0.75, 1.25)):  # noqa: S311
-                        await self._wake.wait()
+            await self._guarded(self._claim())
+            # Jitter keeps an idle fleet's polls apart. Not wait_for: before 3.12 it can swallow a cancellation.
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(self._poll_s * random.uniform(0.75, 1.25)):  # noqa: S311
+                    await self._wake.wait()
 
     async def _claim(self) -> int:
         free = self._concurrency - len(self._held)
@@ -133,7 +137,7 @@ class Worker:
             )
             for row in rows:
                 self._hold(row)
-        return len(rows) if len(rows) < free else 0
+        return len(rows)
 
     def _hold(self, row: RunRow) -> None:
         execution = Execution(

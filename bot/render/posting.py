@@ -19,6 +19,7 @@ from agent.thread import Thread
 from bot.clients import Clients, UnknownTenantError
 
 EVENT_TYPE = "threadline_delivery"
+INTENT = "intent"
 MARGIN_S = 2.0
 SKEW = timedelta(seconds=60)
 """How much earlier than the intent a message is looked for: Slack's clock is not ours."""
@@ -77,29 +78,39 @@ class Posting:
             if found is not None:
                 return found
             self.believe_absence(sent_at)
-        at = await self._intend(post, notes, again=sent_at is not None)
-        return await self._send(post, at)
+        name, at = await self._intend(post, notes)
+        try:
+            return await self._send(post, at)
+        except ChannelUnavailableError as error:
+            if not error.maybe_posted:
+                await notes.note(f"unsent-{post.part}-{name}", at.isoformat())
+            raise
 
     def _last_sent(self, post: Post, notes: Notes) -> datetime | None:
         """When this message may last have been sent; None if it can't have been."""
-        times = [datetime.fromisoformat(str(value)) for value in notes.notes(f"sending-{post.part}-").values()]
-        if notes.recovered and post.part == 0 and notes.intent_at is not None:
-            times.append(notes.intent_at)
-        return max(times) if times else None
+        sent = {
+            name.removeprefix(f"sending-{post.part}-"): value
+            for name, value in notes.notes(f"sending-{post.part}-").items()
+        }
+        if post.part == 0 and notes.intent_at is not None and (notes.recovered or notes.attempt > 1):
+            sent[INTENT] = notes.intent_at.isoformat()
+        for name in notes.notes(f"unsent-{post.part}-"):
+            sent.pop(name.removeprefix(f"unsent-{post.part}-"), None)
+        return max((datetime.fromisoformat(at) for at in sent.values()), default=None)
+
+    async def _intend(self, post: Post, notes: Notes) -> tuple[str, datetime]:
+        """The intent of this sending, by name and time. The first of a step is the engine's own; later ones are notes."""
+        if post.part == 0 and notes.intent_at is not None and notes.attempt == 1 and not notes.recovered:
+            return INTENT, notes.intent_at
+        name, at = f"{notes.fence}.{notes.attempt}", self._now()
+        await notes.note(f"sending-{post.part}-{name}", at.isoformat())
+        return name, at
 
     def believe_absence(self, sent_at: datetime) -> None:
         trusted_at = sent_at + timedelta(seconds=self._deadline_s + MARGIN_S)
         left = (trusted_at - self._now()).total_seconds()
         if left > 0:
             raise ChannelUnavailableError("it is not certain yet that the message was not posted", retry_after_s=left)
-
-    async def _intend(self, post: Post, notes: Notes, *, again: bool) -> datetime:
-        """The intent of this sending. The first of a step is the engine's own; later ones are notes."""
-        if not again and post.part == 0 and notes.intent_at is not None and notes.attempt == 1:
-            return notes.intent_at
-        at = self._now()
-        await notes.note(f"sending-{post.part}-{notes.fence}.{notes.attempt}", at.isoformat())
-        return at
 
     async def _send(self, post: Post, at: datetime) -> str:
         """Blocks, or plain text where Slack refuses them: an answer always arrives."""
@@ -120,7 +131,9 @@ class Posting:
     def _check_deadline(self, at: datetime) -> None:
         """A process that was paused between intent and here must not send: others may have looked and not found it."""
         if (self._now() - at).total_seconds() > self._deadline_s / 2:
-            raise ChannelUnavailableError("too late to send under this intent", retry_after_s=MARGIN_S)
+            raise ChannelUnavailableError(
+                "too late to send under this intent", retry_after_s=MARGIN_S, maybe_posted=False
+            )
 
     async def find(self, thread: Thread, delivery_id: str, part: int, *, since: datetime) -> str | None:
         """The ts of the message with this metadata, posted since (about) then."""
@@ -170,7 +183,9 @@ def _meaning(error: SlackApiError) -> Exception:
     status = error.response.status_code
     if status == 429 or code == "ratelimited":
         headers = {name.lower(): value for name, value in error.response.headers.items()}
-        return ChannelUnavailableError("Slack asks to wait", retry_after_s=float(headers.get("retry-after", 1)))
+        return ChannelUnavailableError(
+            "Slack asks to wait", retry_after_s=float(headers.get("retry-after", 1)), maybe_posted=False
+        )
     if code in GONE:
         return ChannelGoneError(f"Slack: {code}")
     if status >= 500 or code in ("internal_error", "fatal_error", "service_unavailable", "request_timeout", "not_json"):

@@ -115,11 +115,14 @@ class Stack:
         await self.store.close()
         await self.emulator.stop()
 
-    async def start(self, role: str, count: int = 1, *, settings: Mapping[str, str] | None = None) -> list[Process]:
+    async def start(
+        self, role: str, count: int = 1, *, settings: Mapping[str, str] | None = None, ready: bool = True
+    ) -> list[Process]:
         """Start processes of a role and wait until they are ready; web replicas share Slack's deliveries."""
         more = dict(settings or {})
         started = [await self._spawn(role, more) for _ in range(count)]
-        await asyncio.gather(*(process.ready() for process in started))
+        if ready:
+            await asyncio.gather(*(process.ready() for process in started))
         if role == "web":
             webs = [process for process in self.processes if process.name.startswith("web")]
             self.emulator.set_request_url(tuple(f"{process.url}/slack/events" for process in webs))

@@ -103,7 +103,9 @@ async def _killed_at(stack: Stack, scenario: Scenario, number: int, name: str, t
     root, before = await scenario.prepare(stack)
     made = len(await stack.store.read(Select(CHANGES, {"tenant": TENANT})))
     (killer,) = await stack.start(
-        "worker", settings={**SETTINGS, "THREADLINE_TEST_TRACE": str(trace), "THREADLINE_TEST_KILL": str(number)}
+        "worker",
+        settings={**SETTINGS, "THREADLINE_TEST_TRACE": str(trace), "THREADLINE_TEST_KILL": str(number)},
+        ready=False,
     )
     assert await killer.died() == -SIGKILL, f"the worker was not killed at {number} ({name})"
     recorded = _finished(await _records(stack, root))

@@ -1,0 +1,55 @@
+"""A channel that shows nothing and people nobody has looked up: for tests of the turn alone."""
+
+from typing import Any
+
+from agent.channel import Card, Delivered, Draft, Notes
+from agent.models.base import Person
+from agent.thread import Thread
+
+
+class _QuietStream:
+    async def append(self, text: str) -> None:
+        return None
+
+    async def pause(self) -> Draft | None:
+        return None
+
+
+class QuietChannel:
+    """Keeps what would have been said."""
+
+    def __init__(self) -> None:
+        self.said: list[str] = []
+        self.cards: list[Card] = []
+
+    async def working(self, thread: Thread, text: str) -> None:
+        return None
+
+    async def idle(self, thread: Thread) -> None:
+        return None
+
+    def stream(self, thread: Thread, asker: Person, **_: Any) -> _QuietStream:
+        return _QuietStream()
+
+    async def deliver(
+        self, thread: Thread, text: str, *, delivery_id: str, draft: Draft | None, notes: Notes
+    ) -> Delivered:
+        self.said.append(text)
+        return Delivered(message_ids=(delivery_id,))
+
+    async def find(self, thread: Thread, *, delivery_id: str, notes: Notes) -> Delivered | None:
+        return None
+
+    async def ask(self, thread: Thread, card: Card, *, notes: Notes) -> str:
+        self.cards.append(card)
+        return card.approval_id
+
+    async def settle(self, thread: Thread, message_id: str, card: Card) -> None:
+        return None
+
+
+class EveryoneIsThemselves:
+    """Implements `agent.people.People` without asking anybody."""
+
+    async def person(self, tenant: str, user_id: str) -> Person:
+        return Person(id=user_id, name=user_id)

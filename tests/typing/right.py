@@ -1,0 +1,29 @@
+"""Workflows that type-check. Each line here must be accepted by mypy strict."""
+
+from typing import assert_type
+
+from workflows import Effect, StepContext, Workflow, step, workflow
+
+
+@step(effect=Effect.READ)
+async def length(text: str) -> int:
+    return len(text)
+
+
+@step
+async def double(n: int, ctx: StepContext) -> int:
+    return n * 2
+
+
+@step(effect=Effect.READ)
+async def words(text: str) -> list[str]:
+    return text.split()
+
+
+assert_type(workflow("w").then(length).then(double).commit(), Workflow[str, int])
+assert_type(workflow("w").then(words).foreach(length).commit(), Workflow[str, list[int]])
+assert_type(
+    workflow("w").then(length).dowhile(double, lambda n, count: count < 3, max_iterations=5).commit(),
+    Workflow[str, int],
+)
+assert_type(workflow("w").then(length).map(lambda n: f"{n}").commit(), Workflow[str, str])
