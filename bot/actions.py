@@ -6,6 +6,7 @@ import structlog
 
 from agent import approvals
 from agent.approvals import Approval
+from agent.channel import Channel
 from agent.loop import Agent
 from bot.people import SlackPeople
 from bot.render.cards import APPROVE
@@ -19,10 +20,11 @@ UNKNOWN = "This approval is not known here any more."
 class Decisions:
     """Decides approvals for the people who click."""
 
-    def __init__(self, engine: Engine, agent: Agent, people: SlackPeople) -> None:
+    def __init__(self, engine: Engine, agent: Agent, people: SlackPeople, channel: Channel) -> None:
         self._engine = engine
         self._agent = agent
         self._people = people
+        self._channel = channel
 
     async def clicked(self, *, tenant: str, user: str, action: dict[str, Any]) -> str | None:
         """Handle a click; returns what only the clicker is told, or None. Raises StoreUnavailableError."""
@@ -47,6 +49,9 @@ class Decisions:
         approval: Approval | None = await approvals.find(self._engine.store, tenant, approval_id)
         if approval is None:
             return UNKNOWN
+        if approval.state != "pending" and approval.message_id is not None:
+            # The card is settled once, when the thread takes the decision in, and Slack may have been away then.
+            await self._channel.settle(approval.thread, approval.message_id, approval.card)
         if approval.state in ("pending", "expired"):
             return "This approval has expired. Nothing was changed; ask again if it is still wanted."
         return f"This was already {approval.state} by <@{approval.by_user}>."

@@ -1,12 +1,12 @@
 """Slash commands: acknowledged at once, the work behind."""
 
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
 
 import structlog
 
-from agent.campaigns import AdPlatform, CampaignLookupError, PeriodError, parse_period
+from agent.campaigns import AdPlatform, CampaignLookupError, PeriodError, UnknownPeriodError, parse_period
 from agent.campaigns.performance import choose
 from agent.reports import ReportDesk, ReportRequest
 from bot.people import SlackPeople
@@ -16,6 +16,9 @@ from workflows.schedules import explain
 from workflows.storage import Store
 
 Reply = dict[str, Any]
+LAST_WEEK = "last week"
+_FILLER = re.compile(r"\A(?:for|of|on|about)\s+|\s+(?:for|in|of|over|during)\Z", re.IGNORECASE)
+
 REPORT_HELP = (
     "`/report [campaign] [period]`, for example `/report`, `/report last month`, `/report Brand Search last 30 days`."
 )
@@ -70,20 +73,26 @@ class Commands:
         return f"Making the report on {escaped(str(about))}, {escaped(period)}. It is posted here when it is ready."
 
     async def _what(self, tenant: str, text: str, time_zone: str) -> tuple[str, str]:
-        """The campaign and the period, in either order: the longest tail, then the longest head, that reads as a period."""
-        now = await self._store.now()
-        words = text.split()
-        splits = [(words[:at], words[at:]) for at in range(len(words))] + [
-            (words[at:], words[:at]) for at in range(len(words), 0, -1)
-        ]
-        for campaign, period in splits:
-            if _reads_as_period(" ".join(period), now, time_zone):
-                name = " ".join(campaign) or "all"
-                choose(await self._platform.campaigns(tenant), name)
-                return name, " ".join(period)
-        name = text or "all"
-        choose(await self._platform.campaigns(tenant), name)
-        return name, "last week"
+        """The campaign and the period, in either order; each may be left out. Raises CampaignLookupError, PeriodError.
+
+        A name may begin like a period ("Winter Clearance"), so a campaign's whole name comes before a period at its head.
+        """
+        now, campaigns = await self._store.now(), await self._platform.campaigns(tenant)
+        if any(text.casefold() == campaign.name.casefold() for campaign in campaigns):
+            return text, LAST_WEEK
+        problems: list[Exception] = []
+        for name, period in _readings(text.split()):
+            try:
+                parse_period(period, now=now, time_zone=time_zone)
+                choose(campaigns, name)
+            except UnknownPeriodError:
+                continue
+            except (PeriodError, CampaignLookupError) as error:
+                # What is said with a period says more precisely what the name was than the whole text does.
+                problems.insert(0 if period != LAST_WEEK else len(problems), error)
+                continue
+            return name, period
+        raise problems[0]  # the reading without a period has one if nothing else has
 
     async def _summaries(self, tenant: str, command: dict[str, Any], text: str) -> str:
         channel = str(command.get("channel_id"))
@@ -110,12 +119,14 @@ class Commands:
         return f"A summary is posted here: {explain(entry.spec)} ({entry.tz}). Next: {_date(entry.next_at)}."
 
 
-def _reads_as_period(text: str, now: Any, time_zone: str) -> bool:
-    try:
-        parse_period(text, now=now, time_zone=time_zone)
-    except PeriodError:
-        return False
-    return True
+def _readings(words: list[str]) -> Iterator[tuple[str, str]]:
+    """Ways to read words as campaign and period: the longest period at the end first, then no period, then one at the start."""
+    count = len(words)
+    splits = [(words[:at], words[at:]) for at in range(count)]
+    splits += [(words, [])]
+    splits += [(words[at:], words[:at]) for at in range(count - 1, 0, -1)]
+    for campaign, period in splits:
+        yield _FILLER.sub("", " ".join(campaign)) or "all", " ".join(period) or LAST_WEEK
 
 
 def _date(at: Any) -> str:

@@ -101,7 +101,7 @@ class Service:
             self.settings,
             clients=self.clients,
             ingress=self.ingress,
-            decisions=Decisions(self.engine, self.agent, self.people),
+            decisions=Decisions(self.engine, self.agent, self.people, self.channel),
             commands=Commands(self.store, self.desk, self.platform, self.people),
         )
         secret = self.settings.slack_signing_secret.get_secret_value()
