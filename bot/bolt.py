@@ -23,17 +23,16 @@ from bot.settings import Settings
 from workflows.storage import Store, StoreUnavailableError
 
 SCOPES = (
-    "app_mentions:read", "assistant:write", "channels:history", "channels:read", "chat:write", "commands", "groups:history", "groups:read",
-    "im:history", "im:read", "im:write", "mpim:history", "mpim:read", "users:read",
+    "app_mentions:read", "assistant:write", "channels:history", "chat:write", "commands", "groups:history", "im:history", "mpim:history",
+    "users:read",
 )  # fmt: skip
-"""What the code calls needs; the manifest asks for the same."""
+"""What the events and calls of the code need, and no more: every scope has to be explained to an admin. The manifest has the same."""
 
 REACHED = "reached"
 """Set in the context once a listener of ours has the request. What fails before that is a field of a type Slack never sends."""
 
 Installed = Callable[[str], Awaitable[None]]
 """Called with the tenant after an installation."""
-
 
 AGAIN = "not stored; deliver it again"
 NOT_INSTALLED = "Threadline is not installed in this workspace any more. An admin can install it again."

@@ -1,0 +1,34 @@
+"""Which scope Slack asks for what, of the events, methods and features that the product uses.
+
+From docs.slack.dev/reference (methods and events, November 2026). Something new in the code needs its line here first.
+"""
+
+HISTORY = {"channels:history", "groups:history", "im:history", "mpim:history"}
+"""A conversation's kind decides which; the agent takes part in all four."""
+
+METHOD_SCOPES: dict[str, set[str]] = {
+    "assistant.threads.setStatus": {"chat:write"},
+    "auth.test": set(),
+    "chat.appendStream": {"chat:write"},
+    "chat.postMessage": {"chat:write"},
+    "chat.startStream": {"chat:write"},
+    "chat.stopStream": {"chat:write"},
+    "chat.update": {"chat:write"},
+    "conversations.history": HISTORY,
+    "conversations.replies": HISTORY,
+    "oauth.v2.access": set(),
+    "users.info": {"users:read"},
+}
+
+EVENT_SCOPES: dict[str, set[str]] = {
+    "agent_session_stopped": {"chat:write"},
+    "app_mention": {"app_mentions:read"},
+    "app_uninstalled": set(),
+    "message.channels": {"channels:history"},
+    "message.groups": {"groups:history"},
+    "message.im": {"im:history"},
+    "message.mpim": {"mpim:history"},
+    "tokens_revoked": set(),
+}
+
+FEATURE_SCOPES: dict[str, set[str]] = {"agent_view": {"assistant:write"}, "slash_commands": {"commands"}}
