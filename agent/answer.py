@@ -1,5 +1,8 @@
 """The end of a turn: the answer delivered once, or a plain word about why there is none."""
 
+from collections.abc import Sequence
+from datetime import datetime
+
 from pydantic_core import from_json
 
 from agent.channel import Channel, ChannelGoneError, Delivered, Draft
@@ -9,11 +12,12 @@ from agent.thread import Thread
 from agent.turn import Turn
 from workflows import FailedRun, Retry, RunState, StepContext
 from workflows.storage import Store
+from workflows.storage.base import Record, Status
 
 RETRY = Retry(
     times=50, base=1, cap=120, non_retryable=(ChannelGoneError, LookupError, TypeError, ValueError, AssertionError)
 )
-"""Slack may be away for an hour: delivery waits, suspended, and goes on."""
+"""Half a minute on average, four hundred times: the channel may be away for hours, and delivery waits, suspended, and goes on."""
 
 EXHAUSTED = (
     "I stopped here: this took more steps than one turn may take. Tell me to go on, or ask for a smaller part of it."
@@ -31,7 +35,7 @@ class Answers:
 
     async def deliver(self, turn: Turn, ctx: StepContext) -> Delivered:
         """Make the answer stand in the thread, exactly once."""
-        text = await self._text(turn)
+        text = await self._text(turn, ctx.run_id)
         return await self._channel.deliver(
             turn.thread, text, delivery_id=self._id(turn, ctx), draft=turn.draft, notes=ctx
         )
@@ -44,9 +48,8 @@ class Answers:
     def _id(turn: Turn, ctx: StepContext) -> str:
         return turn.draft.delivery_id if turn.draft else f"{ctx.run_id}:answer"
 
-    async def _text(self, turn: Turn) -> str:
-        messages = await self._transcript.get(turn.thread, turn.answer)
-        parts = [messages[message_id].text.strip() for message_id in turn.answer]
+    async def _text(self, turn: Turn, run_id: str) -> str:
+        parts = [message.text.strip() for message in await self._transcript.said(turn.thread, run_id)]
         if turn.state == "exhausted":
             parts.append(EXHAUSTED)
         return "\n\n".join(part for part in parts if part) or EMPTY
@@ -55,14 +58,15 @@ class Answers:
 
     async def apologise(self, failed: FailedRun, ctx: StepContext) -> Delivered | None:
         """Say in the thread that a turn ended without an answer, what was done and what was not."""
-        if failed.key is None:
+        records = await self._store.load(failed.run_id)
+        if failed.key is None or _answered(records):
             return None
         thread = Thread.of(ctx.tenant, failed.key)
-        text = await self._apology(failed, thread)
-        draft = await self._abandoned_draft(failed.run_id)
+        text = _apology(failed, records)
         message = Message(role="assistant", parts=(Text(text=text),))
         position = await self._transcript.next_position(thread)
         ctx.write(added(thread, f"{failed.run_id}:notice", message, position=position, run_id=failed.run_id))
+        draft = _abandoned_draft(records)
         return await self._channel.deliver(thread, text, delivery_id=f"{failed.run_id}:notice", draft=draft, notes=ctx)
 
     async def find_apology(self, key: str, failed: FailedRun, ctx: StepContext) -> Delivered | None:
@@ -70,31 +74,58 @@ class Answers:
         thread = Thread.of(ctx.tenant, failed.key or "")
         return await self._channel.find(thread, delivery_id=f"{failed.run_id}:notice", notes=ctx)
 
-    async def _apology(self, failed: FailedRun, thread: Thread) -> str:
-        done = await self._finished_tools(failed.run_id)
-        did = f" Before that I had finished: {', '.join(done)}." if done else " Nothing was changed."
-        if failed.state is RunState.CANCELLED:
-            return f"Stopped, as you asked.{did}"
-        reason = _reason(failed)
-        return f"I could not finish this: {reason}{did} Ask me again and I start over."
 
-    async def _finished_tools(self, run_id: str) -> list[str]:
-        """Calls that were approved and run: reads are no news."""
-        records = await self._store.load(run_id)
-        return [
-            f"an approved change ({record.path.rsplit('/', 1)[-1]})"
-            for record in records
-            if "run-approved" in record.path and record.status == "ok"
-        ]
+def _answered(records: Sequence[Record]) -> bool:
+    """Whether the answer was delivered before the run was stopped: nothing is missing then."""
+    return any(record.path.endswith("/deliver") and record.status is Status.OK for record in records)
 
-    async def _abandoned_draft(self, run_id: str) -> Draft | None:
-        """The half-shown answer a dead turn left behind: the notice takes its place, so that no cut-off text stands there."""
-        records = await self._store.load(run_id)
-        shown = [record for record in records if record.path.endswith("!stream-message")]
-        if not shown or any(record.path == "deliver" for record in records):
-            return None
-        draft = Draft.model_validate(from_json(shown[-1].output or b"{}"))
-        return draft.model_copy(update={"live": False})
+
+def _apology(failed: FailedRun, records: Sequence[Record]) -> str:
+    did = _done(records)
+    if failed.state is RunState.CANCELLED:
+        return f"Stopped, as you asked. {did}"
+    return f"I could not finish this: {_reason(failed)} {did} Ask me again and I start over."
+
+
+def _done(records: Sequence[Record]) -> str:
+    """What happened to campaigns before the turn ended. Only approved calls change them."""
+    approved = [
+        record.status
+        for record in records
+        if "/run-approved[" in record.path and "!" not in record.path.rsplit("/", 1)[-1]
+    ]
+    finished, unknown = approved.count(Status.OK), approved.count(Status.INTERRUPTED)
+    cut_off = _cut_off(records)
+    if unknown or cut_off:
+        return "An approved change was cut off and nobody knows whether it happened: please check it before you ask for it again."
+    return (
+        f"{finished} approved change{'s were' if finished > 1 else ' was'} made before that."
+        if finished
+        else "No campaign was changed."
+    )
+
+
+def _cut_off(records: Sequence[Record]) -> bool:
+    """Whether an approved call had started and has no result."""
+    ended = {record.path for record in records}
+    return any(
+        "/run-approved[" in path and path.endswith("!intent") and path.removesuffix("!intent") not in ended
+        for path in ended
+    )
+
+
+def _abandoned_draft(records: Sequence[Record]) -> Draft | None:
+    """The half-shown answer a dead turn left behind: the notice takes its place, so that no cut-off text stands there."""
+    notes = [record for record in records if record.status is Status.NOTE]
+    shown = [record for record in notes if record.path.endswith("!stream-message")]
+    if shown:
+        return Draft.model_validate(from_json(shown[-1].output or b"{}")).model_copy(update={"live": False})
+    began = [record for record in notes if record.path.endswith("!stream-intent")]
+    if began:
+        return Draft(
+            delivery_id="", live=False, began_at=datetime.fromisoformat(from_json(began[-1].output or b"null"))
+        )
+    return None
 
 
 def _reason(failed: FailedRun) -> str:

@@ -199,11 +199,10 @@ class Calls:
 
 
 def _outcomes(outputs: Mapping[str, Any]) -> Sequence[Any]:
-    found = next(value for name, value in outputs.items() if name != "keep")
-    return [
-        Interrupted.model_validate(each) if isinstance(each, dict) and each.get("interrupted") else each
-        for each in found
-    ]
+    """The results beside the turn, in the order of its calls."""
+    (name,) = outputs.keys() - {"keep"}
+    outcomes: Sequence[Any] = outputs[name]
+    return outcomes
 
 
 def _result_row(ref: CallRef, call: ToolCall, content: str, run_id: str, *, is_error: bool) -> Insert:

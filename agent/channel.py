@@ -90,10 +90,6 @@ class Channel(Protocol):
         """Show that the agent works on it. Best effort."""
         ...
 
-    async def idle(self, thread: Thread) -> None:
-        """Take that back. Best effort."""
-        ...
-
     def stream(self, thread: Thread, asker: Person, *, delivery_id: str, draft: Draft | None, notes: Notes) -> Stream:
         """A stream that goes on with `draft`, or begins one with its first text."""
         ...

@@ -64,6 +64,11 @@ class Transcript:
         rows = await self._store.read(Select(MESSAGES, {**_of(thread), "id": Is("in", list(ids))}))
         return {row["id"]: _message(row) for row in rows}
 
+    async def said(self, thread: Thread, run_id: str) -> list[Message]:
+        """What the agent said in a turn, in order."""
+        query = Select(MESSAGES, {**_of(thread), "run_id": run_id, "role": "assistant"}, order=("position",))
+        return [_message(row) for row in await self._store.read(query)]
+
     async def next_position(self, thread: Thread) -> int:
         """The first free position."""
         query = Select(MESSAGES, {**_of(thread), "position": Is("!=", None)}, order=("-position",), limit=1)

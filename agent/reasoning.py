@@ -50,7 +50,7 @@ class Reasoning:
         )
         delivery_id = turn.draft.delivery_id if turn.draft else f"{ctx.run_id}:answer"
         stream = self._channel.stream(turn.thread, turn.asker, delivery_id=delivery_id, draft=turn.draft, notes=ctx)
-        if turn.answer:
+        if turn.said:
             await stream.append("\n\n")
         finished = await self._listen(request, stream, ctx)
         draft = await stream.pause()
@@ -94,7 +94,7 @@ class Reasoning:
                 "iteration": turn.iteration + 1,
                 "calls": calls,
                 "approved": (),
-                "answer": (*turn.answer, message_id) if finished.message.text.strip() else turn.answer,
+                "said": turn.said or bool(finished.message.text.strip()),
                 "state": "going" if calls else "answered",
                 "usage": _sum(turn.usage, finished.usage),
             }

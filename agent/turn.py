@@ -26,8 +26,8 @@ class CallRef(BaseModel):
 class Turn(BaseModel):
     """Where a turn stands.
 
-    `position` is the next free place in the transcript. `approved` and `calls` are to be run next; `answer` lists the messages whose
-    text is the answer so far; `draft` is how much of it people see already.
+    `position` is the next free place in the transcript. `approved` and `calls` are to be run next; `said` tells whether the answer
+    has text already, all of it in the transcript; `draft` is how much of it people see.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -39,7 +39,7 @@ class Turn(BaseModel):
     iteration: int = 0
     approved: tuple[CallRef, ...] = ()
     calls: tuple[CallRef, ...] = ()
-    answer: tuple[str, ...] = ()
+    said: bool = False
     draft: Draft | None = None
     usage: Usage = Usage()
 

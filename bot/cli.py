@@ -12,7 +12,7 @@ from typing import Any
 from bot.logs import configure_logs
 from bot.settings import SettingsError, load_settings
 
-DATA_FILES = ("threadline.db", "threadline.db-wal", "threadline.db-shm", "encryption.key")
+DATA_FILES = ("threadline.db", "threadline.db-wal", "threadline.db-shm", "encryption.key", "lock")
 
 
 def main() -> None:
@@ -72,7 +72,14 @@ def _demo(arguments: argparse.Namespace) -> int:
 
 
 def _reset(arguments: argparse.Namespace) -> int:
+    from bot.dev import only_process
+
     directory = Path(load_settings(THREADLINE_ENV="dev").data_dir)
+    with only_process(directory):
+        return _empty(directory)
+
+
+def _empty(directory: Path) -> int:
     found = [directory / name for name in DATA_FILES if (directory / name).exists()]
     for path in found:
         path.unlink()
@@ -85,10 +92,11 @@ def _reset(arguments: argparse.Namespace) -> int:
 def _run(role: Coroutine[Any, Any, int | None]) -> int:
     from bot.emulator.errors import PortBusyError
     from workflows.errors import SchemaError
+    from workflows.storage import StoreUnavailableError
 
     try:
         return asyncio.run(role) or 0
-    except (SchemaError, PortBusyError) as error:
+    except (SchemaError, PortBusyError, StoreUnavailableError) as error:
         return _complain(str(error))
 
 

@@ -41,7 +41,7 @@ class WorkerProcess:
         }
         plain = {
             "THREADLINE_ENV": "dev", "SLACK_API_URL": settings.slack_api_url, "THREADLINE_DATA_DIR": settings.data_dir, "PORT": "0",
-            "THREADLINE_LEASE_S": str(LEASE_S), "THREADLINE_POLL_S": "0.1", "THREADLINE_LOG_LEVEL": "error",
+            "THREADLINE_LEASE_S": str(LEASE_S), "THREADLINE_POLL_S": "0.1", "THREADLINE_LOG_LEVEL": "error", "DATABASE_URL": "", "REDIS_URL": "", "THREADLINE_MODEL": "offline",
         }  # fmt: skip
         self._environment = {**os.environ, **secret, **plain}
         self._process: asyncio.subprocess.Process | None = None
@@ -222,7 +222,12 @@ async def run_demo() -> int:
         config = emulator_config(0)
         async with Emulator(config, environment="dev") as emulator:
             settings = dev_settings(
-                config, emulator.api_url, PORT=0, THREADLINE_POLL_S=0.1, THREADLINE_DATA_DIR=directory
+                config,
+                emulator.api_url,
+                PORT=0,
+                THREADLINE_POLL_S=0.1,
+                THREADLINE_DATA_DIR=directory,
+                THREADLINE_MODEL="offline",
             )
             worker = WorkerProcess(settings)
             async with serving(settings, emulator, worker=False), EmulatorClient(emulator.url) as slack:

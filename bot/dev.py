@@ -3,17 +3,23 @@
 import asyncio
 import os
 import secrets
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 from bot.emulator import Emulator, EmulatorConfig
 from bot.logs import configure_logs
 from bot.roles import dev_faults, leave_on_signal, listening
 from bot.service import Service
-from bot.settings import Settings, load_settings
+from bot.settings import Settings, SettingsError, load_settings
 from workflows.storage import SqliteStore
+
+try:
+    import fcntl
+except ImportError:  # Windows: two processes on one file are then told apart by the port alone
+    fcntl = None  # type: ignore[assignment]
 
 PORT = 3000
 CLOCK_S = 0.3
@@ -37,6 +43,8 @@ def dev_settings(config: EmulatorConfig, api_url: str, **more: Any) -> Settings:
             "SLACK_CLIENT_SECRET": config.client_secret,
             "SLACK_BOT_TOKEN": config.bot_token,
             "SLACK_API_URL": api_url,
+            "DATABASE_URL": "",  # never a database that happens to be in the environment
+            "REDIS_URL": "",
             **more,
         }
     )
@@ -44,18 +52,35 @@ def dev_settings(config: EmulatorConfig, api_url: str, **more: Any) -> Settings:
 
 async def run_dev(*, port: int | None) -> None:
     """Serve until Ctrl-C. Raises PortBusyError, SchemaError, SettingsError."""
-    wanted = port if port is not None else int(os.environ.get("PORT") or PORT)
-    configure_logs(os.environ.get("THREADLINE_LOG_LEVEL", "warning"), people=True)
+    asked = load_settings(THREADLINE_ENV="dev", **({} if port is None else {"PORT": port}))
+    wanted = asked.port if port is not None or os.environ.get("PORT") else PORT
+    configure_logs(asked.log_level if os.environ.get("THREADLINE_LOG_LEVEL") else "warning", people=True)
     leaving = leave_on_signal()
     config = emulator_config(wanted)
     async with Emulator(config, environment="dev") as emulator:
         settings = dev_settings(config, emulator.api_url, PORT=0, THREADLINE_POLL_S=0.2)
-        async with serving(settings, emulator):
-            print(
-                f"Threadline is running. Open {emulator.url} and write to it. Ctrl-C stops it; ./dev reset empties its data.",
-                flush=True,
-            )
-            await leaving.wait()
+        with only_process(Path(settings.data_dir)):
+            async with serving(settings, emulator):
+                print(
+                    f"Threadline is running. Open {emulator.url} and write to it. Ctrl-C stops it; ./dev reset empties its data.",
+                    flush=True,
+                )
+                await leaving.wait()
+
+
+@contextmanager
+def only_process(directory: Path) -> Iterator[None]:
+    """Hold the development data for this process. Raises SettingsError if another one holds it."""
+    directory.mkdir(parents=True, exist_ok=True)
+    with (directory / "lock").open("w") as file:
+        if fcntl is not None:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                raise SettingsError(
+                    f"another Threadline uses the data in {directory}; stop it first, or set THREADLINE_DATA_DIR"
+                ) from None
+        yield
 
 
 @asynccontextmanager

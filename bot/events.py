@@ -66,6 +66,8 @@ def tenant_of(envelope: Envelope) -> str:
     """The workspace the app is installed in, which in a shared channel may differ from the event's own team. Empty: none is named."""
     authorizations = envelope.get("authorizations")
     first = _mapping(authorizations[0]) if isinstance(authorizations, list) and authorizations else {}
+    if first.get("is_enterprise_install") and _fits(first.get("enterprise_id"), _ID):
+        return str(first["enterprise_id"])  # an org-wide installation is one tenant
     names = [source.get(name) for source in (first, envelope) for name in ("team_id", "enterprise_id")]
     return next((name for name in names if _fits(name, _ID)), "")
 

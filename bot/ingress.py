@@ -10,10 +10,11 @@ from bot.bodies import Envelope
 from bot.clients import Clients
 from bot.events import Changed, Left, Said, Stopped, read, spoken, tenant_of
 from bot.installs import Installs
-from workflows import Engine
+from workflows import Engine, RunState
 from workflows.dedup import DedupCache
 from workflows.storage import Delete, Update
 
+LIVE = (RunState.READY, RunState.RUNNING, RunState.SUSPENDED)
 LIMIT = 100_000
 """Characters of one message that are kept; Slack itself cuts at 40,000."""
 
@@ -41,7 +42,7 @@ class Ingress:
             case Stopped() as stopped:
                 await self._stopped(stopped)
             case Left() as left:
-                await self._installs.uninstall(tenant, at=left.at)
+                await self._left(tenant, left)
             case None:
                 return
 
@@ -89,6 +90,16 @@ class Ingress:
             return
         parts = PARTS.dump_python((Text(text=changed.text[:LIMIT]),), mode="json")
         await self._engine.store.write(Update(MESSAGES, where, {"parts": parts}))
+
+    async def _left(self, tenant: str, left: Left) -> None:
+        """Work stops at once: no token, no schedule, no live run. A removal that a newer installation has overtaken stops nothing."""
+        await self._installs.uninstall(tenant, at=left.at)
+        if await self._clients.known(tenant) is not None:
+            return
+        for schedule in await self._engine.store.schedules(tenant=tenant, limit=1000):
+            await self._engine.store.delete_schedule(tenant=tenant, name=schedule.name)
+        for run in await self._engine.runs(tenant=tenant, states=LIVE, limit=1000):
+            await self._engine.cancel(run.run_id, tenant=tenant)
 
     async def _stopped(self, stopped: Stopped) -> None:
         """The row first, so that a turn that has not begun yet is stopped too; then whoever runs is told."""

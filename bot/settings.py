@@ -85,7 +85,6 @@ def load_settings(**overrides: object) -> Settings:
         return Settings(**overrides)  # type: ignore[arg-type]
     except ValidationError as error:
         problems = "; ".join(
-            ": ".join([*map(str, each["loc"]), each["msg"].removeprefix("Value error, ")])
-            for each in error.errors()
+            ": ".join([*map(str, each["loc"]), each["msg"].removeprefix("Value error, ")]) for each in error.errors()
         )
         raise SettingsError(problems) from None

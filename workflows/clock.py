@@ -1,4 +1,4 @@
-"""The clock role: fires schedules, expires approvals, tells of dead letters, publishes hints. Any number may run."""
+"""The clock role: fires schedules, publishes hints, and runs the sweeps of the floors above. Any number may run."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 import structlog
 
 from workflows.pubsub.base import Event, PubSub, PubSubUnavailableError
-from workflows.schedules import fire_due
+from workflows.schedules import VersionOf, fire_due
 from workflows.storage.base import Store, StoreUnavailableError
 
 Sweep = Callable[[], Awaitable[int]]
@@ -17,11 +17,18 @@ class Clock:
     """Runs the sweeps every `interval_s` seconds. Upper floors add theirs with `sweeps`."""
 
     def __init__(
-        self, store: Store, pubsub: PubSub, *, interval_s: float = 1.0, sweeps: tuple[Sweep, ...] = ()
+        self,
+        store: Store,
+        pubsub: PubSub,
+        *,
+        interval_s: float = 1.0,
+        sweeps: tuple[Sweep, ...] = (),
+        version_of: VersionOf = lambda _: None,
     ) -> None:
         self._store = store
         self._pubsub = pubsub
         self._interval_s = interval_s
+        self._version_of = version_of
         self._sweeps: tuple[Sweep, ...] = (self._schedules, self._hints, *sweeps)
         self._task: asyncio.Task[None] | None = None
 
@@ -30,7 +37,7 @@ class Clock:
         self._task = asyncio.create_task(self._forever())
 
     async def stop(self) -> None:
-        """Finish the current round and stop."""
+        """Stop, in the middle of a round if need be: every sweep is safe to cut off."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
@@ -53,7 +60,7 @@ class Clock:
             await asyncio.sleep(self._interval_s)
 
     async def _schedules(self) -> int:
-        fired = await fire_due(self._store)
+        fired = await fire_due(self._store, self._version_of)
         if fired:
             await self._publish("wake", Event("wake"))
         return len(fired)

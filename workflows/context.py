@@ -47,7 +47,7 @@ class Claimed:
 
 
 class StepContext:
-    """One try of one step. Everything random or timed in it agrees on every try."""
+    """One try of one step. Ids and randomness in it agree on every try; `now` and `started_at` are of this one."""
 
     def __init__(
         self,

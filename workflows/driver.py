@@ -7,7 +7,7 @@ from uuid import uuid5
 
 import structlog
 from pydantic import BaseModel
-from pydantic_core import to_jsonable_python
+from pydantic_core import from_json, to_jsonable_python
 
 from workflows.context import NAMESPACE
 from workflows.errors import Cancelled, Draining, StaleFence, Suspended, describe
@@ -40,6 +40,7 @@ class FailedRun(BaseModel):
     key: str | None
     state: RunState
     failure: dict[str, Any]
+    input: Any = None
 
 
 class Driver:
@@ -149,6 +150,7 @@ class Driver:
             key=run.key,
             state=state,
             failure=to_jsonable_python(failure or {}),
+            input=from_json(run.input or b"null"),
         )
         values = {
             "run_id": str(uuid5(NAMESPACE, f"{run.run_id}/on-failure")),

@@ -69,7 +69,11 @@ class Engine:
             if worker
             else None
         )  # fmt: skip
-        self.clock = Clock(self.store, self.pubsub, sweeps=(self.expire_approvals, *sweeps)) if clock else None
+        self.clock = (
+            Clock(self.store, self.pubsub, sweeps=(self.expire_approvals, *sweeps), version_of=self._version_of)
+            if clock
+            else None
+        )
         self._deployment = deployment
         self._stop = asyncio.Event()
 
@@ -261,13 +265,17 @@ class Engine:
         return len(expired)
 
     def workflow(self, name: str) -> Workflow[Any, Any]:
-        """The newest registered version of a workflow. Raises NoExecutorError."""
+        """The version of a workflow that was registered last. Raises NoExecutorError."""
         versions = [each for (known, _), each in self._workflows.items() if known == name]
         if not versions:
             raise NoExecutorError(
                 f"this process knows no workflow {name!r}; it knows {sorted({n for n, _ in self._workflows})}"
             )
         return versions[-1]
+
+    def _version_of(self, name: str) -> str | None:
+        versions = [version for known, version in self._workflows if known == name]
+        return versions[-1] if versions else None
 
     async def _hint(self, topic: str, event: Event) -> None:
         """Tell the bus; where it is away, at least this process's own worker. Polling finds the rest."""

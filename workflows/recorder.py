@@ -67,7 +67,7 @@ class Recorder:
                 return
             await self._commit(self._take())
 
-    async def finish(self, output: bytes, *, inbox_seen: int, last: Record | None = None) -> bool:
+    async def finish(self, output: bytes, *, inbox_seen: int) -> bool:
         """Commit what is buffered and end the run as done. False: the inbox moved or a cancel came; what was buffered is kept."""
         async with self._lock:
             kept, durable = list(self._pending), self._durable

@@ -1,10 +1,12 @@
 """Schedules: cron expressions in IANA time zones, fired once by any number of clocks."""
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 from uuid import uuid5
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+import structlog
 from cronsim import CronSim, CronSimError
 
 from workflows.context import NAMESPACE
@@ -45,23 +47,36 @@ def explain(spec: str) -> str:
     return str(CronSim(NAMED.get(spec, spec), datetime.now(UTC)).explain())
 
 
-async def fire_due(store: Store) -> list[str]:
-    """Fire every schedule that is due, each once whatever other clocks do. Missed times fire once, not once each. Returns run ids."""
+VersionOf = Callable[[str], str | None]
+"""The version of a workflow that a process knows now, or None."""
+
+
+async def fire_due(store: Store, version_of: VersionOf = lambda _: None) -> list[str]:
+    """Fire every schedule that is due, each once whatever other clocks do. Missed times fire once, not once each. Returns run ids.
+
+    A firing begins the version of its workflow that is known now, or else the one it was scheduled with. A schedule that can't be read
+    is logged and does not keep others from firing.
+    """
     fired = []
     now = await store.now()
     for schedule in await store.schedules(due=True):
-        run = _run_of(schedule)
-        if await store.tick(schedule, next_at=next_fire(schedule.spec, schedule.tz, now), run=run):
+        run = _run_of(schedule, version_of(schedule.workflow) or schedule.version)
+        try:
+            next_at = next_fire(schedule.spec, schedule.tz, now)
+        except InputError as error:
+            structlog.get_logger().error(
+                "schedule_unreadable", tenant=schedule.tenant, name=schedule.name, error=str(error)
+            )
+            continue
+        if await store.tick(schedule, next_at=next_at, run=run):
             fired.append(run.run_id)
     return fired
 
 
-def _run_of(schedule: Schedule) -> NewRun:
+def _run_of(schedule: Schedule, version: str) -> NewRun:
     due = schedule.next_at.isoformat()
     run_id = str(uuid5(NAMESPACE, f"{schedule.tenant}/{schedule.name}@{due}"))
-    return NewRun(
-        run_id, schedule.tenant, schedule.workflow, schedule.version, f"{schedule.name}@{due}", input=schedule.input
-    )
+    return NewRun(run_id, schedule.tenant, schedule.workflow, version, f"{schedule.name}@{due}", input=schedule.input)
 
 
 def describe(schedule: Schedule) -> dict[str, Any]:

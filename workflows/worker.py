@@ -67,24 +67,15 @@ class Worker:
     async def stop(self) -> None:
         """Take no new run, bring each to its next step boundary, and hand all over. Counts as no attempt."""
         self.draining = True
-        await self._stop_loops(0)
+        claiming, *others = self._loops
+        await _ended([claiming])  # the beat goes on while runs are brought to their boundaries
         tasks = [task for _, task in self._held.values()]
         if tasks:
             await asyncio.wait(tasks, timeout=GRACE_S)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        await self._stop_loops(1)
+        await _ended([*tasks, *others])
         with contextlib.suppress(StoreUnavailableError):
             await self._store.release(self.worker_id, held=[])
             await self._store.unregister(self.worker_id)
-
-    async def _stop_loops(self, keep: int) -> None:
-        """Stop the claim loop first; the beat goes on while runs are brought to their boundaries."""
-        ending = self._loops[:1] if keep == 0 else self._loops[1:]
-        for loop in ending:
-            loop.cancel()
-        await asyncio.gather(*ending, return_exceptions=True)
 
     def wake(self) -> None:
         """Look for due runs now."""
@@ -260,3 +251,9 @@ class Worker:
         except Exception:
             structlog.get_logger().exception("worker_round_failed")
         return 0
+
+
+async def _ended(tasks: list[asyncio.Task[None]]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)

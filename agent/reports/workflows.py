@@ -7,13 +7,16 @@ from pydantic import BaseModel, ConfigDict
 
 from agent.answer import RETRY as DELIVERY_RETRY
 from agent.campaigns import AdPlatform, CampaignLookupError, PeriodError
-from agent.campaigns.performance import Window, choose, measure
+from agent.campaigns.performance import Window, choose, clock_of, measure
 from agent.channel import Delivered, Notes
 from agent.models.base import Person
 from agent.reports.document import Document
 from agent.reports.narrative import document
 from agent.thread import Thread
-from workflows import Effect, Retry, StepContext, Workflow, step, workflow
+from workflows import Effect, FailedRun, Retry, StepContext, Workflow, step, workflow
+
+NOTICE = "report-notice"
+SORRY = "Something broke on our side; order it again, or ask an operator if it happens twice."
 
 
 class ReportRequest(BaseModel):
@@ -59,11 +62,12 @@ class Reports:
 
     report: Workflow[ReportRequest, Any]
     summary: Workflow[ReportRequest, Any]
+    notice: Workflow[Any, Any]
 
     @property
     def workflows(self) -> tuple[Workflow[Any, Any], ...]:
         """What an engine has to know."""
-        return (self.report, self.summary)
+        return (self.report, self.summary, self.notice)
 
 
 def make_reports(platform: AdPlatform, publisher: Publisher) -> Reports:
@@ -72,7 +76,9 @@ def make_reports(platform: AdPlatform, publisher: Publisher) -> Reports:
     async def gather(request: ReportRequest, ctx: StepContext) -> Gathered:
         now = await ctx.now()
         try:
-            window = Window.read(request.period, "previous", now=now, time_zone=request.asker.time_zone)
+            account = await platform.account(ctx.tenant)
+            zone = clock_of(request.asker.time_zone, account.time_zone, now)
+            window = Window.read(request.period, "previous", now=now, time_zone=zone)
             wanted = request.campaigns if isinstance(request.campaigns, str) else list(request.campaigns)
             chosen = choose(await platform.campaigns(ctx.tenant), wanted)
         except (PeriodError, CampaignLookupError) as error:
@@ -91,9 +97,23 @@ def make_reports(platform: AdPlatform, publisher: Publisher) -> Reports:
         thread = Thread(tenant=ctx.tenant, channel=gathered.request.channel, root=gathered.request.root)
         return await publisher.find(thread, delivery_id=f"{ctx.run_id}:report", notes=ctx)
 
+    async def apologise(failed: FailedRun, ctx: StepContext) -> Delivered:
+        """Say where the report was promised that there is none."""
+        request = ReportRequest.model_validate(failed.input)
+        thread = Thread(tenant=ctx.tenant, channel=request.channel, root=request.root)
+        words = Document(
+            summary=f"I could not make this: {request.title}.",
+            body=f"I could not make this: **{request.title}**. {SORRY}",
+        )
+        return await publisher.publish(
+            thread, words, delivery_id=f"{failed.run_id}:notice", reply_url=request.reply_url, notes=ctx
+        )
+
     gathering = step(id="gather", effect=Effect.READ, retry=Retry(times=4, base=0.5, cap=30))(gather)
     publishing = step(id="publish", effect=Effect.RECONCILE, reconcile=find, retry=DELIVERY_RETRY)(publish)
+    apology = step(id="apologise", effect=Effect.IDEMPOTENT, retry=DELIVERY_RETRY)(apologise)
     return Reports(
-        report=workflow("report").then(gathering).then(publishing).commit(),
-        summary=workflow("summary").then(gathering).then(publishing).commit(),
+        notice=workflow(NOTICE).then(apology).commit(),
+        report=workflow("report", on_failure=NOTICE).then(gathering).then(publishing).commit(),
+        summary=workflow("summary", on_failure=NOTICE).then(gathering).then(publishing).commit(),
     )

@@ -33,12 +33,6 @@ class SlackChannel:
     # Status
 
     async def working(self, thread: Thread, text: str) -> None:
-        await self._status(thread, text)
-
-    async def idle(self, thread: Thread) -> None:
-        await self._status(thread, "")
-
-    async def _status(self, thread: Thread, text: str) -> None:
         """Slack itself takes a status back when the app posts, and after two minutes."""
         try:
             client = await self._clients.of(thread.tenant)

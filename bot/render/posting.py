@@ -21,6 +21,8 @@ from bot.clients import Clients, UnknownTenantError
 EVENT_TYPE = "threadline_delivery"
 INTENT = "intent"
 MARGIN_S = 2.0
+PAGES = 10
+"""Pages of 200 messages that are looked through: more than a thread gets in the minute a delivery is uncertain."""
 SKEW = timedelta(seconds=60)
 """How much earlier than the intent a message is looked for: Slack's clock is not ours."""
 
@@ -61,7 +63,7 @@ class Post:
 
 
 class Posting:
-    """Posts, looks for and edits messages. `deadline_s`: how long after its intent a message may still be sent."""
+    """Posts, looks for and edits messages. `deadline_s`: how long after its intent a message may still arrive; it is sent within half of that, and answered within the other half."""
 
     def __init__(
         self, clients: Clients, *, deadline_s: float, now: Callable[[], datetime] = lambda: datetime.now(UTC)
@@ -153,12 +155,18 @@ class Posting:
             "include_all_metadata": True,
             "limit": 200,
         }
-        request = (
-            client.conversations_replies(ts=thread.root, **options)
-            if thread.root
-            else client.conversations_history(**options)
-        )
-        messages: list[dict[str, Any]] = (await self.call(request)).get("messages", [])
+        messages: list[dict[str, Any]] = []
+        for _ in range(PAGES):
+            read = (
+                client.conversations_replies(ts=thread.root, **options)
+                if thread.root
+                else client.conversations_history(**options)
+            )
+            page = await self.call(read)
+            messages += page.get("messages", [])
+            options["cursor"] = (page.get("response_metadata") or {}).get("next_cursor")
+            if not options["cursor"]:
+                break
         return sorted(messages, key=lambda message: str(message["ts"]))
 
     async def _client(self, tenant: str) -> AsyncWebClient:

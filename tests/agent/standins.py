@@ -25,9 +25,6 @@ class QuietChannel:
     async def working(self, thread: Thread, text: str) -> None:
         return None
 
-    async def idle(self, thread: Thread) -> None:
-        return None
-
     def stream(self, thread: Thread, asker: Person, **_: Any) -> _QuietStream:
         return _QuietStream()
 

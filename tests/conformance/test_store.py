@@ -401,7 +401,7 @@ class TestEnd:
         run = await claimed(store, key="thread")
         await store.signal(run.run_id, tenant="T1", name="$cancel", dedup_key="c", payload=None)
         outcome = await store.end(run.run_id, run.fence, RunState.CANCELLED, inbox_seen=1, successor_id=new_id())
-        assert (outcome.ended, outcome.successor, outcome.dead) == (True, None, ())
+        assert (outcome.ended, outcome.successor) == (True, None)
 
     async def test_a_failed_child_wakes_its_parent(self, store: AnyStore) -> None:
         parent = await claimed(store, key="thread")

@@ -1,6 +1,6 @@
 """The storage seam: the engine's operations, never CRUD on its tables, and tenant-scoped rows for the floors above.
 
-Every operation is one transaction with the outcome that engine rules need; where two processes race, the outcome says who won.
+Every operation is one transaction (in PostgreSQL, reaping workers and reaping their runs are two) with the outcome that engine rules need; where two processes race, the outcome says who won.
 Values cross it as JSON bytes, times as aware datetimes, ids as strings. Any operation may raise `StoreUnavailableError`: it may or
 may not have been committed, and each is written so that calling it again is safe.
 """
@@ -109,7 +109,7 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Signal:
-    """A message in a run's inbox. `order` sorts it among its kind (a Slack ts); empty means by `seq`."""
+    """A message in a run's inbox; `carried` counts the runs that ended without reading it."""
 
     seq: int
     name: str
@@ -174,12 +174,11 @@ class SignalOutcome:
 
 @dataclass(frozen=True, slots=True)
 class EndOutcome:
-    """`ended` False: the fence is stale, or the inbox moved. `carried` signals went to `successor`; `dead` ones were carried before."""
+    """`ended` False: the fence is stale, or the inbox moved. `carried` signals went to `successor`; the others became dead letters."""
 
     ended: bool
     successor: str | None
     carried: int
-    dead: tuple[Signal, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

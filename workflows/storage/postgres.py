@@ -43,7 +43,6 @@ UNREACHABLE = (
     OSError,
     asyncio.TimeoutError,
     asyncpg.PostgresConnectionError,
-    asyncpg.InterfaceError,
     asyncpg.exceptions.CannotConnectNowError,
     asyncpg.exceptions.OperatorInterventionError,
     asyncpg.exceptions.InsufficientResourcesError,
@@ -112,6 +111,10 @@ class PostgresStore:
                 yield connection
         except UNREACHABLE as error:
             raise StoreUnavailableError(f"PostgreSQL: {type(error).__name__}: {error}") from error
+        except asyncpg.InterfaceError as error:
+            if "clos" not in str(error):  # "connection is closed", "pool is closing"; anything else is a fault of ours
+                raise
+            raise StoreUnavailableError(f"PostgreSQL: {error}") from error
 
     async def _fetch(self, statement: str, *parameters: Any) -> list[asyncpg.Record]:
         async with self._connection() as connection:
@@ -213,7 +216,7 @@ class PostgresStore:
             list(batch.consumed), [h.topic for h in batch.hints], [h.type for h in batch.hints],
             [to_json(h.data).decode() for h in batch.hints], [c.run_id for c in children], [c.workflow for c in children],
             [c.version for c in children], [c.key for c in children], [c.queue for c in children], [c.input for c in children],
-            [c.parent_path for c in children], batch.successor_id, batch.output,
+            [c.parent_path for c in children], batch.successor_id, batch.output, [c.max_attempts for c in children],
         )  # fmt: skip
         riders, values = _riders(batch.writes, len(parameters))
         row = await self._row(sql.STEP_HEAD + riders + sql.STEP_TAIL, *parameters, *values)
@@ -302,6 +305,10 @@ class PostgresStore:
             payload,
             run.queue,
             run.trace_id,
+            run.input,
+            run.max_attempts,
+            run.priority,
+            run.deployment,
         )
         riders, values = _riders(writes, len(parameters))
         row = await self._row(sql.SIGNAL_WITH_START_HEAD + riders + sql.SIGNAL_WITH_START_TAIL, *parameters, *values)
@@ -377,7 +384,7 @@ class PostgresStore:
     async def tick(self, schedule: Schedule, *, next_at: datetime, run: NewRun) -> bool:
         row = await self._row(
             sql.TICK, schedule.tenant, schedule.name, schedule.next_at, next_at, run.run_id, run.workflow, run.version, run.key,
-            run.queue, run.input,
+            run.queue, run.input, run.max_attempts,
         )  # fmt: skip
         return row is not None
 

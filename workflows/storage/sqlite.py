@@ -368,19 +368,28 @@ class SqliteStore:
         unread = [signal(SQLITE, row) for row in self._rows(_INBOX, run.run_id)]
         unread = [each for each in unread if not each.name.startswith("$")]  # the engine's own die with the run
         fresh = [each for each in unread if not each.carried] if run.key is not None else []
-        dead = tuple(each for each in unread if each not in fresh)
-        for each in dead:
-            self._bury(run, each)
+        for each in unread:
+            if each not in fresh:
+                self._bury(run, each)
         if not fresh:
-            return EndOutcome(ended=True, successor=None, carried=0, dead=dead)
-        successor = NewRun(successor_id, run.tenant, run.workflow, run.version, run.key, run.queue)
+            return EndOutcome(ended=True, successor=None, carried=0)
+        successor = NewRun(
+            successor_id,
+            run.tenant,
+            run.workflow,
+            run.version,
+            run.key,
+            run.queue,
+            trace_id=successor_id,
+            max_attempts=run.max_attempts,
+        )
         self._insert_run(successor, inbox_seq=len(fresh))
         for number, each in enumerate(fresh, 1):
             self._one(
                 "update signals set run_id = ?, seq = ?, carried = 1 where run_id = ? and seq = ?",
                 successor_id, number, run.run_id, each.seq,
             )  # fmt: skip
-        return EndOutcome(ended=True, successor=successor_id, carried=len(fresh), dead=dead)
+        return EndOutcome(ended=True, successor=successor_id, carried=len(fresh))
 
     def _bury(self, run: RunRow, each: Signal) -> None:
         self._one(
@@ -595,7 +604,16 @@ class SqliteStore:
         if parent is None or (row := run_row(SQLITE, parent)).key is None:
             return None
         payload = to_json({"run_id": run.run_id, "path": run.parent_path, "state": run.state})
-        new = NewRun(f"{successor_id}-p", row.tenant, row.workflow, row.version, row.key, row.queue)
+        new = NewRun(
+            f"{successor_id}-p",
+            row.tenant,
+            row.workflow,
+            row.version,
+            row.key,
+            row.queue,
+            trace_id=row.trace_id,
+            max_attempts=row.max_attempts,
+        )
         return self._deliver(new, "task", f"task:{run.run_id}", payload)[0]
 
 

@@ -43,6 +43,7 @@ LIVE_RUN = f"select run_id from runs where tenant = $1 and workflow = $2 and key
 
 # $1 run $2 fence $3 paths $4 outputs $5 statuses $6 errors $7 started $8 done $9 inbox seen $10 signals used $11-$13 hints
 # $14-$20 children: ids, workflows, versions, keys, queues, inputs, parent paths $21 fresh id for a parent's next run $22 the run's output
+# $23 the children's max_attempts
 # Writes of upper floors ride along as further CTEs guarded by g.
 STEP_HEAD = f"""
 with f as (
@@ -61,12 +62,14 @@ g as (select f.* from f where cardinality($3) = 0 or exists (select from i)),
 c as (update signals s set consumed_by = coalesce($3[1], '$end') from g
        where s.run_id = g.run_id and s.seq = any($10::bigint[]) and s.consumed_by is null returning s.seq),
 o as (insert into outbox (topic, type, data) select t.topic, t.type, t.data::json from g, unnest($11::text[], $12::text[], $13::text[]) t(topic, type, data)),
-k as (insert into runs (run_id, tenant, workflow, version, key, queue, input, parent_id, parent_path, trace_id)
-      select t.id, g.tenant, t.workflow, t.version, t.key, t.queue, t.input, g.run_id, t.path, g.trace_id
-        from g, unnest($14::text[], $15::text[], $16::text[], $17::text[], $18::text[], $19::bytea[], $20::text[]) t(id, workflow, version, key, queue, input, path)
+k as (insert into runs (run_id, tenant, workflow, version, key, queue, input, parent_id, parent_path, trace_id, max_attempts)
+      select t.id, g.tenant, t.workflow, t.version, t.key, t.queue, t.input, g.run_id, t.path, g.trace_id, t.attempts
+        from g, unnest($14::text[], $15::text[], $16::text[], $17::text[], $18::text[], $19::bytea[], $20::text[], $23::bigint[])
+             t(id, workflow, version, key, queue, input, path, attempts)
       on conflict do nothing),
-p as (select q.tenant, q.workflow, q.version, q.key, q.queue from g join runs q on q.run_id = g.parent_id where $8 and q.key is not null),
-r as (insert into runs (run_id, tenant, workflow, version, key, queue, inbox_seq) select $21, tenant, workflow, version, key, queue, 1 from p
+p as (select q.tenant, q.workflow, q.version, q.key, q.queue, q.trace_id, q.max_attempts from g join runs q on q.run_id = g.parent_id where $8 and q.key is not null),
+r as (insert into runs (run_id, tenant, workflow, version, key, queue, trace_id, max_attempts, inbox_seq)
+      select $21 || '-p', tenant, workflow, version, key, queue, trace_id, max_attempts, 1 from p
       on conflict {LIVE_CONFLICT} {RING} returning run_id, inbox_seq),
 s as (insert into signals (run_id, seq, name, dedup_key, payload)
       select r.run_id, r.inbox_seq, 'task', 'task:' || $1,
@@ -95,15 +98,16 @@ g as (select * from e),
 m as (select s.seq, row_number() over (order by s.seq) n from signals s join e using (run_id)
        where s.consumed_by is null and s.carried = 0 and e.key is not null and s.name not like '$%'),
 x as (select s.* from signals s join e using (run_id) where s.consumed_by is null and (s.carried > 0 or e.key is null) and s.name not like '$%'),
-u as (insert into runs (run_id, tenant, workflow, version, key, queue, priority, inbox_seq)
-      select $5, tenant, workflow, version, key, queue, priority, (select count(*) from m) from e where exists (select from m) returning run_id),
+u as (insert into runs (run_id, tenant, workflow, version, key, queue, priority, trace_id, max_attempts, inbox_seq)
+      select $5, tenant, workflow, version, key, queue, priority, $5, max_attempts, (select count(*) from m) from e where exists (select from m) returning run_id),
 v as (update signals s set run_id = u.run_id, seq = m.n, carried = 1 from u, m where s.run_id = $1 and s.seq = m.seq returning s.seq),
 d as (insert into dead_signals (tenant, run_id, seq, workflow, key, name, dedup_key, payload, carried, created_at)
       select e.tenant, x.run_id, x.seq, e.workflow, e.key, x.name, x.dedup_key, x.payload, x.carried, x.created_at from x, e
       on conflict do nothing),
 y as (update signals s set consumed_by = '$dead' from x where s.run_id = x.run_id and s.seq = x.seq),
-p as (select q.tenant, q.workflow, q.version, q.key, q.queue from e join runs q on q.run_id = e.parent_id where q.key is not null),
-r as (insert into runs (run_id, tenant, workflow, version, key, queue, inbox_seq) select $5 || '-p', tenant, workflow, version, key, queue, 1 from p
+p as (select q.tenant, q.workflow, q.version, q.key, q.queue, q.trace_id, q.max_attempts from e join runs q on q.run_id = e.parent_id where q.key is not null),
+r as (insert into runs (run_id, tenant, workflow, version, key, queue, trace_id, max_attempts, inbox_seq)
+      select $5 || '-p', tenant, workflow, version, key, queue, trace_id, max_attempts, 1 from p
       on conflict {LIVE_CONFLICT} {RING} returning run_id, inbox_seq),
 s as (insert into signals (run_id, seq, name, dedup_key, payload)
       select r.run_id, r.inbox_seq, 'task', 'task:' || $1,
@@ -122,10 +126,12 @@ update runs set state = 'suspended', owner = null, attempts = 0, available_at = 
  where run_id = $1 and fence = $2 and state = 'running' and inbox_seq = $3 and not cancel_requested returning true
 """
 
-# $1 tenant $2 workflow $3 version $4 key $5 id for a new run $6 dedup key $7 name $8 payload $9 queue $10 trace
+# $1 tenant $2 workflow $3 version $4 key $5 id for a new run $6 dedup key $7 name $8 payload $9 queue $10 trace $11 input $12 max_attempts
+# $13 priority $14 deployment
 SIGNAL_WITH_START_HEAD = f"""
 with g as (insert into received (tenant, dedup_key) values ($1, $6) on conflict do nothing returning tenant),
-r as (insert into runs (run_id, tenant, workflow, version, key, queue, trace_id, inbox_seq) select $5, $1, $2, $3, $4, $9, $10, 1 from g
+r as (insert into runs (run_id, tenant, workflow, version, key, queue, trace_id, input, max_attempts, priority, deployment, inbox_seq)
+      select $5, $1, $2, $3, $4, $9, $10, $11::bytea, $12::bigint, $13::bigint, $14::text, 1 from g
       on conflict {LIVE_CONFLICT} {RING} returning run_id, inbox_seq),
 s as (insert into signals (run_id, seq, name, dedup_key, payload) select run_id, inbox_seq, $7, $6, $8 from r)
 """
@@ -184,7 +190,7 @@ update runs r set fence = r.fence + 1,
 
 TICK = """
 with t as (update schedules set last_at = next_at, next_at = $4 where tenant = $1 and name = $2 and next_at = $3 and not paused returning *)
-insert into runs (run_id, tenant, workflow, version, key, queue, input) select $5, tenant, $6, $7, $8, $9, $10 from t
+insert into runs (run_id, tenant, workflow, version, key, queue, input, trace_id, max_attempts) select $5, tenant, $6, $7, $8, $9, $10, $5, $11::bigint from t
 on conflict do nothing returning run_id
 """
 
