@@ -76,7 +76,7 @@ async def test_either_provider_answers_with_a_tools_figures(stack: Stack, provid
             settings={
                 "THREADLINE_MODEL": f"{provider}:model-1",
                 f"{name}_API_KEY": "k",
-                f"{name}_BASE_URL": server.url,
+                f"{name}_BASE_URL": server.url + ("/v1" if provider == "openai" else ""),
             },
         )
         root = await stack.say(QUESTION)
