@@ -103,6 +103,13 @@ class Driver:
         except Exception as error:
             return await self._failed(execution, workflow, runner, error)
 
+    async def give_up(self, execution: Execution, error: Exception) -> Left:
+        """End a run that the engine itself can't go on with. Raises StoreUnavailableError."""
+        execution.rewind(await self._still_ours(execution))
+        execution.recorder.drop()
+        workflow = self._workflows[execution.run.workflow, execution.run.version]
+        return await self._end(execution, workflow, RunState.FAILED, describe(error)) or Left.RELEASED
+
     async def _done(self, execution: Execution, workflow: Workflow[Any, Any], output: Any) -> Left | None:
         data = encode(output, workflow.output, where=f"workflow {workflow.id}")
         if await execution.unread():

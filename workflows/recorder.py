@@ -60,6 +60,10 @@ class Recorder:
         self._pending.append(batch)
         self._durable = self._durable or durable or bool(consumed or writes or hints or children)
 
+    def drop(self) -> None:
+        """Forget what is buffered: it can't be committed."""
+        self._pending, self._durable = [], False
+
     async def flush(self) -> None:
         """Commit what is buffered, if any of it has to be. Raises StaleFence."""
         async with self._lock:

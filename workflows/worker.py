@@ -162,15 +162,22 @@ class Worker:
             left = await self._driver.drive(execution)
         except StoreUnavailableError as error:
             structlog.get_logger().warning("run_given_back", error=str(error))
-        except Exception:
-            # A fault of the engine itself: the run keeps its attempt, so that it is dead after max_attempts instead of looping for ever.
+        except Exception as error:
             structlog.get_logger().exception("run_broke_its_worker")
-            left = Left.LOST
+            left = await self._given_up(execution, error)
         finally:
             self._held.pop(run.run_id, None)
             self.wake()
         if left is Left.RELEASED:
             await self._guarded(self._release())
+
+    async def _given_up(self, execution: Execution, error: Exception) -> Left:
+        """A fault of the engine itself would come again on every worker: the run fails, and says so, instead of going round for ever."""
+        try:
+            return await self._driver.give_up(execution, error)
+        except Exception:
+            structlog.get_logger().exception("run_not_given_up")
+            return Left.RELEASED
 
     async def _release(self) -> int:
         async with self._claiming:
