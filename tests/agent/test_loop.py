@@ -33,7 +33,8 @@ from bot.service import TABLES
 from tests.agent.standins import EveryoneIsThemselves, QuietChannel
 from workflows import Effect, Engine, RunState
 from workflows.pubsub import MemoryPubSub
-from workflows.storage import MemoryStore
+from workflows.storage import MemoryStore, Select, Update
+from workflows.storage.tables import APPROVALS
 
 THREAD = Thread(tenant="T1", channel="C1", root="100.1")
 Reply = str | list[ToolCall] | Exception
@@ -223,6 +224,20 @@ async def test_what_is_not_approved_is_not_run_and_the_model_is_told(world: Make
         assert await here.said(2) == ["I asked.", "Not done."]
         assert here.ran == []
         assert decision in here.model.requests[2].messages[-1].text
+
+
+async def test_a_call_that_is_not_the_one_that_was_shown_is_not_run(world: Make) -> None:
+    """The approval's digest covers the tool and its arguments."""
+    async with world([call("spend", amount=5)], "I asked.", "Refused.") as here:
+        await here.ended(await here.say("spend 5"))
+        store = here.engine.store
+        (row,) = await store.read(Select(APPROVALS, {"tenant": "T1"}))
+        changed = {**row["body"], "call": {**row["body"]["call"], "arguments": {"amount": 5000}}}
+        await store.write(Update(APPROVALS, {"tenant": "T1", "id": row["id"]}, {"body": changed}))
+        await here.decide("approved")
+        await here.said(2)
+        assert here.ran == []
+        assert "not allowed any more" in here.model.requests[2].messages[-1].text
 
 
 async def test_an_irreversible_call_that_breaks_is_reported_as_unknown(world: Make) -> None:

@@ -1,15 +1,27 @@
 """Slash commands: read in any usual order, acknowledged at once, refused in words that help."""
 
 import re
+from collections.abc import Sequence
 
 import pytest
 
+from agent.campaigns import Campaign, SandboxPlatform
 from agent.reports import ReportRequest
-from bot.commands import REPORT_HELP, SUMMARIES_HELP
+from bot.commands import REPORT_HELP, SUMMARIES_HELP, Commands
 from tests.bot.bench import HARBOR, NORTHWIND, Bench
 from tests.waiting import until
 
 BOTH = pytest.mark.parametrize("storage", ["sqlite", "servers"], indirect=True)
+
+
+class Platform(SandboxPlatform):
+    """An ad platform with campaigns of a test's own."""
+
+    def __init__(self, campaigns: Sequence[Campaign]) -> None:
+        self._campaigns = campaigns
+
+    async def campaigns(self, tenant: str) -> Sequence[Campaign]:
+        return self._campaigns
 
 
 async def say(bench: Bench, command: str, text: str = "", *, channel: str = "#campaigns", user: str = "@ada") -> str:
@@ -42,6 +54,24 @@ async def test_campaign_and_period_are_read_in_either_order(bench: Bench, text: 
     assert await say(bench, "/report", text) == f"Making the report on {about}. It is posted here when it is ready."
     [run] = await bench.service.engine.runs(tenant=NORTHWIND)
     assert run.workflow == "report"
+
+
+async def test_a_campaign_named_like_a_period_is_meant_by_its_whole_name(bench: Bench) -> None:
+    known = (await bench.service.platform.campaigns(NORTHWIND))[0]
+    platform = Platform(
+        [known.model_copy(update={"name": "Brand October"}), known.model_copy(update={"id": "c-2", "name": "Brand"})]
+    )
+    commands = Commands(bench.service.store, bench.service.desk, platform, bench.service.people)
+    for text, about in (("brand october", "brand october, last week"), ("Brand yesterday", "Brand, yesterday")):
+        asked = {
+            "command": "/report",
+            "user_id": "U0ADA",
+            "channel_id": "C0CAMPAIGNS",
+            "trigger_id": text,
+            "text": text,
+        }
+        said = await commands.run(tenant=NORTHWIND, command=asked)
+        assert about in said["text"]
 
 
 @pytest.mark.parametrize(

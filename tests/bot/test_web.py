@@ -86,6 +86,12 @@ async def test_nesting_has_an_end(bench: Bench, depth: int) -> None:
         assert (await bench.post(body.encode())).status == (200 if depth < 99 else 400)
 
 
+@pytest.mark.parametrize("event", [None, {}, [], "message", {"type": None}, {"type": 5}, {"type": ["message"]}])
+async def test_an_envelope_without_an_event_is_400(bench: Bench, event: Any) -> None:
+    for team in (NORTHWIND, HARBOR):
+        assert (await bench.post_json(envelope(event, team=team))).status == 400
+
+
 async def test_nesting_as_deep_as_views_are_is_fine(bench: Bench) -> None:
     value = "[" * 50 + "]" * 50
     for team in (NORTHWIND, HARBOR):

@@ -623,6 +623,26 @@ class TestSignals:
                 assert await run.result(timeout=10) == ["m0", "m1", "m2"]
                 assert await engine.store.inbox(run.id) == []
 
+    async def test_a_drain_sees_what_arrived_during_the_step_before(self, boot: Boot) -> None:
+        gate, entered = asyncio.Event(), asyncio.Event()
+
+        @step(effect=READ)
+        async def working(value: None) -> None:
+            entered.set()
+            await gate.wait()
+
+        @step(effect=Effect.PURE)
+        async def collect(value: None, ctx: StepContext) -> list[str]:
+            return [signal.dedup_key for signal in await ctx.signals.drain("message")]
+
+        flow = workflow("w").then(working).then(collect).commit()
+        async with boot(flow) as engine:
+            first = await self.say(engine, flow, "early")
+            await entered.wait()
+            await self.say(engine, flow, "meanwhile")
+            gate.set()
+            assert await (await engine.run(first.run_id, tenant="T1")).result(timeout=10) == ["early", "meanwhile"]
+
     async def test_a_message_that_slips_in_at_the_end_gets_a_run_of_its_own(self, boot: Boot) -> None:
         gate, entered = asyncio.Event(), asyncio.Event()
 
