@@ -6,6 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent.thread import Thread
+from bot.render.channel import _posts
 from bot.render.text import FALLBACK_LIMIT, MARKDOWN_LIMIT, escaped, fallback, neutral, parts, shortened, unescaped
 
 LIMIT = 200
@@ -103,7 +105,9 @@ def test_neutral_text_reads_as_before() -> None:
 
 def test_a_text_full_of_broadcasts_still_keeps_to_the_limit() -> None:
     """Neutral first, then split: each broadcast grows by a character."""
-    assert all(len(piece) <= MARKDOWN_LIMIT for piece in parts(neutral("@here " * 10_000)))
+    posts = _posts(Thread(tenant="T1", channel="C1", root="1.1"), "@here " * 10_000, "answer")
+    assert all(len(block["text"]) <= MARKDOWN_LIMIT for post in posts for block in post.blocks)
+    assert not any("@here" in str(post) for post in posts)
 
 
 @given(text=st.text(st.sampled_from("ab &<>;\n"), max_size=400), limit=st.integers(10, 100))
