@@ -626,16 +626,17 @@ class TestSignals:
     async def test_a_drain_sees_what_arrived_during_the_step_before(self, boot: Boot) -> None:
         gate, entered = asyncio.Event(), asyncio.Event()
 
+        async def drained(texts: list[str] | None, ctx: StepContext) -> list[str]:
+            return [*(texts or []), *[signal.dedup_key for signal in await ctx.signals.drain("message")]]
+
         @step(effect=READ)
-        async def working(value: None) -> None:
+        async def working(texts: list[str]) -> list[str]:
             entered.set()
             await gate.wait()
+            return texts
 
-        @step(effect=Effect.PURE)
-        async def collect(value: None, ctx: StepContext) -> list[str]:
-            return [signal.dedup_key for signal in await ctx.signals.drain("message")]
-
-        flow = workflow("w").then(working).then(collect).commit()
+        before, after = step(id="before", effect=Effect.PURE)(drained), step(id="after", effect=Effect.PURE)(drained)
+        flow = workflow("w").then(before).then(working).then(after).commit()
         async with boot(flow) as engine:
             first = await self.say(engine, flow, "early")
             await entered.wait()
