@@ -8,7 +8,7 @@ from types import GenericAlias
 from typing import Any, Generic, Literal, TypeVar, cast, get_type_hints
 
 from workflows.errors import BoundaryError, DefinitionError
-from workflows.step import Step
+from workflows.step import In_contra, Out_co, Step
 from workflows.values import fits, name_of
 
 In = TypeVar("In")
@@ -98,7 +98,7 @@ Entry = Then | Parallel | Branch | ForEach | Loop | Map | Sleep | WaitFor
 
 
 @dataclass(frozen=True)
-class Workflow(Generic[In, Out]):
+class Workflow(Generic[In_contra, Out_co]):
     """A committed workflow. It satisfies the step interface, so it nests.
 
     `on_failure` names a workflow that is started, with a `FailedRun`, in the commit that ends a run failed, cancelled or dead.

@@ -12,13 +12,14 @@ from workflows.errors import DefinitionError
 In = TypeVar("In")
 Out = TypeVar("Out")
 In_contra = TypeVar("In_contra", contravariant=True)
+Out_co = TypeVar("Out_co", covariant=True)
 
 EffectOf = Effect | Callable[[Any], Effect]
 """An effect, or a pure function of the step's input that gives one (a tool call is as risky as its tool)."""
 
 
 @dataclass(frozen=True, slots=True)
-class Step(Generic[In, Out]):
+class Step(Generic[In_contra, Out_co]):
     """A step: `function(value)` or `function(value, ctx)`.
 
     `timeout_s` bounds each try. `reconcile(key, value)` looks for an earlier try's effect in the outside world and returns its
@@ -27,7 +28,7 @@ class Step(Generic[In, Out]):
     """
 
     id: str
-    function: Callable[..., Awaitable[Out]] = field(repr=False)
+    function: Callable[..., Awaitable[Out_co]] = field(repr=False)
     input: Any
     output: Any
     takes_context: bool = False
@@ -37,7 +38,7 @@ class Step(Generic[In, Out]):
     reconcile: Callable[..., Awaitable[Any]] | None = None
     compensate: Callable[..., Awaitable[Any]] | None = None
 
-    def __call__(self, value: In, ctx: StepContext | None = None) -> Awaitable[Out]:
+    def __call__(self, value: In_contra, ctx: StepContext | None = None) -> Awaitable[Out_co]:
         """Call the function, as a test of the step alone does."""
         return self.function(value, ctx) if self.takes_context else self.function(value)
 
@@ -45,7 +46,7 @@ class Step(Generic[In, Out]):
         """The effect of running it on `value`."""
         return self.effect if isinstance(self.effect, Effect) else self.effect(value)
 
-    def named(self, step_id: str) -> "Step[In, Out]":
+    def named(self, step_id: str) -> "Step[In_contra, Out_co]":
         """The same step under another id."""
         return replace(self, id=step_id)
 

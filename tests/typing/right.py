@@ -27,3 +27,13 @@ assert_type(
     Workflow[str, int],
 )
 assert_type(workflow("w").then(length).map(lambda n: f"{n}").commit(), Workflow[str, str])
+
+
+@step(effect=Effect.READ)
+async def maybe(text: str | None) -> int:
+    return len(text or "")
+
+
+assert_type(
+    workflow("w").then(words).foreach(maybe).commit(), Workflow[str, list[int]]
+)  # a step may accept more than it is given
