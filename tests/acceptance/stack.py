@@ -206,11 +206,15 @@ class Stack:
         except TimeoutError as error:
             raise AssertionError(f"{error}\n{self.logs()}") from None
 
+    async def live(self) -> bool:
+        """Whether any run can still go on."""
+        return any(run.state.live for run in await self.store.runs(limit=1000))
+
     async def settled(self) -> None:
         """Wait until no run is live: nothing more can appear."""
 
         async def none_live() -> bool:
-            return not [run for run in await self.store.runs(limit=1000) if run.state.live]
+            return not await self.live()
 
         await self.wait(none_live, "every run to end", timeout_s=40)
 
