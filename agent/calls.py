@@ -97,7 +97,7 @@ class Calls:
 
     async def _run(self, tool: Tool, call: ToolCall, ref: CallRef, ctx: StepContext, *, key: str) -> tuple[str, bool]:
         """Run a tool. A failure that leaves the outcome open is told as such; a read is tried again before it is given up."""
-        context = ToolContext(ref.thread.tenant, ref.asker, await ctx.now(), key, self._reporter(ref, ctx), ref.thread)
+        context = await self._context(ref, ctx, key=key)
         with self._tracer.span(f"execute_tool {tool.name}", kind="tool") as span:
             span.attributes.update(
                 {"gen_ai.tool.name": tool.name, "gen_ai.tool.call.id": call.id, "effect": tool.effect.value}
@@ -119,6 +119,9 @@ class Calls:
                     raise
                 return to_json({"error": f"{tool.name} failed: {type(error).__name__}: {error}"}).decode(), True
 
+    async def _context(self, ref: CallRef, ctx: StepContext, *, key: str) -> ToolContext:
+        return ToolContext(ref.thread.tenant, ref.asker, await ctx.now(), key, self._reporter(ref, ctx), ref.thread)
+
     def _reporter(self, ref: CallRef, ctx: StepContext) -> Callable[[str], Awaitable[None]]:
         async def report(text: str) -> None:
             await self._channel.working(ref.thread, text)
@@ -132,10 +135,7 @@ class Calls:
         """Show the call to its approvers. The row comes first, so that the card can be answered the moment it is seen."""
         arguments = tool.check(call.arguments)
         assert tool.evidence is not None
-        now = await ctx.now()
-        context = ToolContext(
-            ref.thread.tenant, ref.asker, now, ctx.idempotency_key, self._reporter(ref, ctx), ref.thread
-        )
+        context = await self._context(ref, ctx, key=ctx.idempotency_key)
         approval = Approval(
             id=str(ctx.uuid("approval")),
             thread=ref.thread,
@@ -143,7 +143,7 @@ class Calls:
             evidence=await tool.evidence(context, **arguments),
             requester=ref.asker,
             digest=approvals.digest(call),
-            expires_at=now + LIFETIME,
+            expires_at=context.now + LIFETIME,
         )
         await ctx.note("approval", {"id": approval.id}, writes=[approvals.asked(approval, workflow=self._workflow)])
         message_id = await self._channel.ask(ref.thread, approval.card, notes=ctx)
@@ -174,9 +174,25 @@ class Calls:
             tool = self._toolbox.get(approval.call.name)
             if tool.permission == "block" or not approval.intact or approval.state != "approved":
                 raise ToolError(f"{approval.call.name} is not allowed any more; nothing was done")
+            await self._check_shown(tool, approval, ref, ctx)
             return await self._run(tool, approval.call, ref, ctx, key=f"approval:{approval.id}")
         except ToolError as error:
             return to_json({"error": str(error)}).decode(), True
+
+    async def _check_shown(self, tool: Tool, approval: Approval, ref: CallRef, ctx: StepContext) -> None:
+        """The approver saw what would change from what: if that is no longer so, it is not what was approved.
+
+        Once it held it is not asked again: a call cut off in its middle may itself have changed what would be shown.
+        """
+        if tool.evidence is None or ctx.noted("as-shown"):
+            return
+        context = await self._context(ref, ctx, key=f"approval:{approval.id}")
+        now = await tool.evidence(context, **tool.check(approval.call.arguments))
+        if now != approval.evidence:
+            raise ToolError(
+                f"things have changed since the approval was asked for; nothing was done. It would now be: {now.title}. Ask again"
+            )
+        await ctx.note("as-shown", True)
 
     # What was cut off
 

@@ -240,6 +240,33 @@ async def test_a_call_that_is_not_the_one_that_was_shown_is_not_run(world: Make)
         assert "not allowed any more" in here.model.requests[2].messages[-1].text
 
 
+async def test_a_call_whose_facts_have_changed_since_it_was_shown_is_not_run(world: Make) -> None:
+    """Two cards on one budget: the second approved is no longer what its card says."""
+    budget = {"now": 100}
+
+    async def evidence(ctx: ToolContext, *, to: int) -> Evidence:
+        return Evidence(title=f"From {budget['now']} to {to}")
+
+    @tool(effect=Effect.IRREVERSIBLE, permission="ask", evidence=evidence, read_back="look")
+    async def change(ctx: ToolContext, *, to: int) -> dict[str, int]:
+        """Change the budget."""
+        budget["now"] = to
+        return {"new": to}
+
+    calls = [call("change", "a", to=5), call("change", "b", to=130)]
+    async with world(calls, "I asked twice.", "One is done.", "The other is not.", tools=[change]) as here:
+        await here.ended(await here.say("change it"))
+        for number, card in enumerate(
+            sorted(here.channel.cards, key=lambda card: card.evidence.title, reverse=True), 2
+        ):
+            await here.engine.decide(
+                here.agent.turn, tenant="T1", approval_id=card.approval_id, decision="approved", by="UBOSS"
+            )
+            await here.said(number)
+        assert budget["now"] == 5  # "From 100 to 5" sorts after "From 100 to 130" and was approved first
+        assert "things have changed" in here.model.requests[3].messages[-1].text
+
+
 async def test_an_irreversible_call_that_breaks_is_reported_as_unknown(world: Make) -> None:
     async with world([call("spend", amount=666)], "I asked.", [call("look", "b", n=1)], "I looked.") as here:
         await here.ended(await here.say("spend"))
