@@ -5,19 +5,14 @@ from datetime import datetime
 
 from pydantic_core import from_json
 
-from agent.channel import Channel, ChannelGoneError, Delivered, Draft
+from agent.channel import Channel, Delivered, Draft
 from agent.messages import Transcript, added
 from agent.models.base import Message, Text
 from agent.thread import Thread
 from agent.turn import Turn
-from workflows import FailedRun, Retry, RunState, StepContext
+from workflows import FailedRun, RunState, StepContext
 from workflows.storage import Store
 from workflows.storage.base import Record, Status
-
-RETRY = Retry(
-    times=50, base=1, cap=120, non_retryable=(ChannelGoneError, LookupError, TypeError, ValueError, AssertionError)
-)
-"""Half a minute on average, four hundred times: the channel may be away for hours, and delivery waits, suspended, and goes on."""
 
 EXHAUSTED = (
     "I stopped here: this took more steps than one turn may take. Tell me to go on, or ask for a smaller part of it."

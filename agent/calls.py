@@ -15,11 +15,13 @@ from agent.models.base import Message, Text, ToolCall, ToolResult
 from agent.people import People
 from agent.tools import Tool, Toolbox, ToolContext, ToolError
 from agent.turn import CallRef, Turn
-from workflows import Effect, Interrupted, Retry, StepContext
+from workflows import Effect, Interrupted, StepContext
 from workflows.storage import Insert, Store, StoreUnavailableError
 from workflows.tracing import Tracer
 
-RETRY = Retry(times=2, base=0.2, cap=2)
+TOOL_TRIES = 3
+PERMANENT = (LookupError, TypeError, ValueError, AssertionError)
+"""A tool that raises one of these would raise it again."""
 UNKNOWN = {"status": "interrupted", "outcome": "unknown"}
 
 BeforeTool = Callable[[str], Awaitable[None]]
@@ -115,7 +117,7 @@ class Calls:
                 span.attributes["error"] = f"{type(error).__name__}: {error}"
                 if tool.effect is Effect.IRREVERSIBLE:
                     return to_json({**UNKNOWN, "reason": f"{type(error).__name__}: {error}"}).decode(), True
-                if ctx.attempt <= RETRY.times:
+                if ctx.attempt < TOOL_TRIES and not isinstance(error, PERMANENT):
                     raise
                 return to_json({"error": f"{tool.name} failed: {type(error).__name__}: {error}"}).decode(), True
 

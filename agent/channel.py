@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict
 from agent.models.base import Person
 from agent.thread import Thread
 from agent.tools import Evidence
+from workflows import Retry
 
 
 class Draft(BaseModel):
@@ -124,3 +125,9 @@ class ChannelUnavailableError(Exception):
 
 class ChannelGoneError(Exception):
     """The place can't be posted to any more (archived, removed, uninstalled): an operator or the owner must act."""
+
+
+DELIVERY_RETRY = Retry(
+    times=400, base=1, cap=60, non_retryable=(ChannelGoneError, LookupError, TypeError, ValueError, AssertionError)
+)
+"""For steps that talk to the channel: half a minute on average, four hundred times. It may be away for hours; the run waits, suspended."""

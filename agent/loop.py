@@ -3,11 +3,9 @@
 from dataclasses import dataclass
 from typing import Any
 
-from agent.answer import RETRY as DELIVERY_RETRY
 from agent.answer import Answers
-from agent.calls import RETRY as TOOL_RETRY
 from agent.calls import BeforeTool, Calls
-from agent.channel import Channel, Delivered
+from agent.channel import DELIVERY_RETRY, Channel, Delivered
 from agent.guidance import Guidance
 from agent.inbox import Inbox
 from agent.models.base import Model
@@ -116,13 +114,13 @@ async def keep(turn: Turn) -> Turn:
 
 
 def _model_calls(calls: Calls) -> Workflow[Turn, Turn]:
-    run = step(id="run-tool", effect=calls.effect, retry=TOOL_RETRY, reconcile=calls.nothing_found)(calls.run)
+    run = step(id="run-tool", effect=calls.effect, retry=DELIVERY_RETRY, reconcile=calls.nothing_found)(calls.run)
     each = workflow("tools").then(_listed("calls")).foreach(run, concurrency=PARALLEL_TOOLS).commit()
     return _beside("run-tools", each, calls)
 
 
 def _approved_calls(calls: Calls) -> Workflow[Turn, Turn]:
-    run = step(id="run-approved", effect=calls.effect, retry=TOOL_RETRY, reconcile=calls.nothing_found)(
+    run = step(id="run-approved", effect=calls.effect, retry=DELIVERY_RETRY, reconcile=calls.nothing_found)(
         calls.run_approved
     )
     each = workflow("approved").then(_listed("approved")).foreach(run).commit()

@@ -25,7 +25,7 @@ MESSAGES = Table(
         Column("at", "time", default="now"),
     ),
     ("tenant", "thread", "id"),
-    (Index("messages_window", ("tenant", "thread", "position")),),
+    (Index("messages_window", ("tenant", "thread", "position")), Index("messages_run", ("tenant", "run_id"))),
 )
 
 PARTICIPATION = Table(
@@ -48,7 +48,7 @@ class Transcript:
 
     async def window(self, thread: Thread, *, limit: int = WINDOW) -> tuple[Message, ...]:
         """The last `limit` messages in order, beginning with a person's, tool results of one reply joined."""
-        query = Select(MESSAGES, {**_of(thread), "position": Is("!=", None)}, order=("-position",), limit=limit)
+        query = Select(MESSAGES, {**_of(thread), "position": Is("!=", None)}, order=("-position", "-at"), limit=limit)
         rows = (await self._store.read(query))[::-1]
         if len(rows) == limit and rows[0]["role"] != "user":
             rows = [*await self._request_before(thread, rows[0]["position"]), *_from_reply(rows)]
@@ -66,7 +66,7 @@ class Transcript:
 
     async def said(self, thread: Thread, run_id: str) -> list[Message]:
         """What the agent said in a turn, in order."""
-        query = Select(MESSAGES, {**_of(thread), "run_id": run_id, "role": "assistant"}, order=("position",))
+        query = Select(MESSAGES, {"tenant": thread.tenant, "run_id": run_id, "role": "assistant"}, order=("position",))
         return [_message(row) for row in await self._store.read(query)]
 
     async def next_position(self, thread: Thread) -> int:
@@ -141,16 +141,27 @@ def _joined(messages: Iterable[Message]) -> tuple[Message, ...]:
 
 
 def _answered(messages: list[Message]) -> Iterator[Message]:
-    """Every call has its result: one that was cut off before it had any is said to be so, or the provider refuses the window."""
+    """Every call has its result, right after it, and no result stands alone: a provider refuses any other window.
+
+    A call that was cut off before it had a result is said to be so.
+    """
     for message, following in zip_longest(messages, messages[1:]):
+        if message.role == "tool":
+            continue  # told with its calls
         yield message
-        calls = {call.id: call for call in message.tool_calls}
-        if following is not None and following.role == "tool":
-            for part in following.parts:
-                calls.pop(getattr(part, "call_id", ""), None)
-        if calls:
-            lost = '{"status": "not_run", "reason": "the turn ended before this call"}'
-            results = tuple(
-                ToolResult(call_id=call.id, name=call.name, content=lost, is_error=True) for call in calls.values()
-            )
-            yield Message(role="tool", parts=results)
+        if message.tool_calls:
+            yield _results(message, following)
+
+
+def _results(message: Message, following: Message | None) -> Message:
+    given = (
+        {part.call_id: part for part in following.parts if isinstance(part, ToolResult)}
+        if following and following.role == "tool"
+        else {}
+    )
+    lost = '{"status": "not_run", "reason": "the turn ended before this call"}'
+    parts = [
+        given.get(call.id) or ToolResult(call_id=call.id, name=call.name, content=lost, is_error=True)
+        for call in message.tool_calls
+    ]
+    return Message(role="tool", parts=tuple(parts))

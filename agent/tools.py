@@ -4,6 +4,7 @@ import inspect
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cache
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
@@ -63,9 +64,7 @@ class Tool:
     @property
     def schema(self) -> ToolSchema:
         """The tool as the model sees it."""
-        parameters = self.parameters.model_json_schema()
-        parameters.pop("title", None)
-        return ToolSchema(name=self.name, description=self.description, parameters=parameters)
+        return ToolSchema(name=self.name, description=self.description, parameters=_json_schema(self.parameters))
 
     def check(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """The validated arguments. Raises ToolError naming each field that is wrong."""
@@ -80,6 +79,14 @@ class Tool:
         """Validate, call, and return the result as JSON text. Raises ToolError, and whatever the function raises."""
         result = await self.function(ctx, **self.check(arguments))
         return to_json(result).decode()
+
+
+@cache
+def _json_schema(parameters: type[BaseModel]) -> dict[str, Any]:
+    """The schema of a tool's parameters. Every request to a model carries all of them, and pydantic builds a schema anew each time."""
+    schema = parameters.model_json_schema()
+    schema.pop("title", None)
+    return schema
 
 
 def tool(

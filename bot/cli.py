@@ -12,7 +12,7 @@ from typing import Any
 from bot.logs import configure_logs
 from bot.settings import SettingsError, load_settings
 
-DATA_FILES = ("threadline.db", "threadline.db-wal", "threadline.db-shm", "encryption.key", "lock")
+DATA_FILES = ("threadline.db", "threadline.db-wal", "threadline.db-shm", "encryption.key", "slack.json", "lock")
 
 
 def main() -> None:
@@ -40,13 +40,16 @@ def _parser() -> argparse.ArgumentParser:
         ("clock", "fire schedules and sweeps; any number may run"),
     ):
         commands.add_parser(name, help=words).set_defaults(run=_role, role=name)
-    dev = commands.add_parser("dev", help="everything in one process, with a local Slack and its web page")
+    # These three are reached by the script of that name, which sets up what they need.
+    dev = commands.add_parser(
+        "dev", prog="./dev run", help="everything in one process, with a local Slack and its web page"
+    )
     dev.add_argument("--port", type=int, default=None, help="of the local Slack's page (default: PORT, else 3000)")
     dev.set_defaults(run=_dev)
     commands.add_parser(
-        "demo", help="play a conversation, kill the worker in mid-turn, print the transcript"
+        "demo", prog="./dev demo", help="play a conversation, kill the worker in mid-turn, print the transcript"
     ).set_defaults(run=_demo)
-    commands.add_parser("reset", help="empty the development data").set_defaults(run=_reset)
+    commands.add_parser("reset", prog="./dev reset", help="empty the development data").set_defaults(run=_reset)
     return parser
 
 
@@ -74,7 +77,7 @@ def _demo(arguments: argparse.Namespace) -> int:
 def _reset(arguments: argparse.Namespace) -> int:
     from bot.dev import only_process
 
-    directory = Path(load_settings(THREADLINE_ENV="dev").data_dir)
+    directory = load_settings(THREADLINE_ENV="dev").make_data_dir()
     with only_process(directory):
         return _empty(directory)
 
@@ -90,13 +93,13 @@ def _empty(directory: Path) -> int:
 
 
 def _run(role: Coroutine[Any, Any, int | None]) -> int:
-    from bot.emulator.errors import PortBusyError
+    from bot.emulator.errors import PortBusyError, StateFileError
     from workflows.errors import SchemaError
     from workflows.storage import StoreUnavailableError
 
     try:
         return asyncio.run(role) or 0
-    except (SchemaError, PortBusyError, StoreUnavailableError) as error:
+    except (SchemaError, PortBusyError, StateFileError, StoreUnavailableError) as error:
         return _complain(str(error))
 
 

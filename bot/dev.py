@@ -3,17 +3,20 @@
 import asyncio
 import os
 import secrets
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+from agent.models import make_model
+from agent.models.base import Model, ModelEvent, ModelRequest, TextDelta
 from bot.emulator import Emulator, EmulatorConfig
 from bot.logs import configure_logs
 from bot.roles import dev_faults, leave_on_signal, listening
 from bot.service import Service
 from bot.settings import Settings, SettingsError, load_settings
+from workflows.pubsub import MemoryPubSub
 from workflows.storage import SqliteStore
 
 try:
@@ -23,13 +26,40 @@ except ImportError:  # Windows: two processes on one file are then told apart by
 
 PORT = 3000
 CLOCK_S = 0.3
+STATE_FILE = "slack.json"
+THINKING_S = 0.6
+WRITING_S = 1.2
+PIECE_S = 0.08
+"""At most, between two pieces: a short answer need not be dragged out."""
 
 
-def emulator_config(port: int) -> EmulatorConfig:
-    """An app of its own for this run; nothing here is a secret of anybody."""
+class PacedModel:
+    """A model that takes its time, so that people see what a real one would show them: the status, and an answer that grows.
+
+    Each call waits `THINKING_S`, then spreads its pieces of text over at most `WRITING_S`.
+    """
+
+    def __init__(self, model: Model, *, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:
+        self.name = model.name
+        self._model = model
+        self._sleep = sleep
+
+    async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
+        """The events of the model within. They are all taken first: how many there are decides how far apart they come."""
+        events = [event async for event in self._model.stream(request)]
+        await self._sleep(THINKING_S)
+        pieces = sum(isinstance(event, TextDelta) for event in events)
+        for event in events:
+            yield event
+            if isinstance(event, TextDelta):
+                await self._sleep(min(PIECE_S, WRITING_S / pieces))
+
+
+def emulator_config(port: int, *, state_path: Path | None = None) -> EmulatorConfig:
+    """An app of its own for this run, or that of the run which `state_path` remembers; nothing here is a secret of anybody."""
     return EmulatorConfig(
         signing_secret=secrets.token_hex(16), client_id="1000000000.2000000000", client_secret=secrets.token_hex(16),
-        bot_token=f"xoxb-local-{secrets.token_hex(8)}", port=port,
+        bot_token=f"xoxb-local-{secrets.token_hex(8)}", port=port, state_path=state_path,
     )  # fmt: skip
 
 
@@ -51,28 +81,40 @@ def dev_settings(config: EmulatorConfig, api_url: str, **more: Any) -> Settings:
 
 
 async def run_dev(*, port: int | None) -> None:
-    """Serve until Ctrl-C. Raises PortBusyError, SchemaError, SettingsError."""
+    """Serve until Ctrl-C. Raises PortBusyError, SchemaError, SettingsError, StateFileError."""
     asked = load_settings(THREADLINE_ENV="dev", **({} if port is None else {"PORT": port}))
     wanted = asked.port if port is not None or os.environ.get("PORT") else PORT
     configure_logs(asked.log_level if os.environ.get("THREADLINE_LOG_LEVEL") else "warning", people=True)
     leaving = leave_on_signal()
-    config = emulator_config(wanted)
-    async with Emulator(config, environment="dev") as emulator:
-        settings = dev_settings(config, emulator.api_url, PORT=0, THREADLINE_POLL_S=0.2)
-        with only_process(Path(settings.data_dir)):
-            async with serving(settings, emulator):
+    directory = asked.make_data_dir()
+    with only_process(directory):
+        config = emulator_config(wanted, state_path=directory / STATE_FILE)
+        async with Emulator(config, environment="dev") as emulator:
+            settings = dev_settings(emulator.config, emulator.api_url, PORT=0, THREADLINE_POLL_S=0.2)
+            async with serving(settings, emulator, model=paced(settings)):
                 print(
                     f"Threadline is running. Open {emulator.url} and write to it. Ctrl-C stops it; ./dev reset empties its data.",
                     flush=True,
                 )
                 await leaving.wait()
+                print("Stopping…", flush=True)
+
+
+def paced(settings: Settings) -> Model | None:
+    """The offline model at a pace that can be watched; None for any other, which has a pace of its own."""
+    return PacedModel(make_model("offline")) if settings.model.strip() == "offline" else None
 
 
 @contextmanager
 def only_process(directory: Path) -> Iterator[None]:
     """Hold the development data for this process. Raises SettingsError if another one holds it."""
-    directory.mkdir(parents=True, exist_ok=True)
-    with (directory / "lock").open("w") as file:
+    try:
+        lock = (directory / "lock").open("w")
+    except OSError as error:
+        raise SettingsError(
+            f"the data directory {directory} can't be written to: {error.strerror}. Set THREADLINE_DATA_DIR to another one"
+        ) from None
+    with lock as file:
         if fcntl is not None:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -84,9 +126,14 @@ def only_process(directory: Path) -> Iterator[None]:
 
 
 @asynccontextmanager
-async def serving(settings: Settings, emulator: Emulator, *, worker: bool = True) -> AsyncIterator[Service]:
-    """The product beside a local Slack, with one clock for both."""
-    service = Service(settings, worker=worker, clock=True, before_tool=dev_faults(settings))
+async def serving(
+    settings: Settings, emulator: Emulator, *, worker: bool = True, model: Model | None = None
+) -> AsyncIterator[Service]:
+    """The product beside a local Slack, with one clock for both. `model` None: the one that the settings name."""
+    service = Service(
+        settings, worker=worker, clock=True, before_tool=dev_faults(settings), model=model,
+        pubsub=None if settings.redis_url else MemoryPubSub(quiet=True),
+    )  # fmt: skip
     async with service, listening(service.web(), settings.host, settings.port) as url:
         emulator.set_request_url(f"{url}/slack/events")
         following = asyncio.create_task(_follow_clock(service, emulator))
@@ -99,7 +146,8 @@ async def serving(settings: Settings, emulator: Emulator, *, worker: bool = True
 
 async def _follow_clock(service: Service, emulator: Emulator) -> None:
     """Moving the local Slack's clock moves the product's, so that a schedule can be watched without waiting for Monday."""
-    shown = 0.0
+    # None at first: the store may remember another offset than a local Slack that begins anew, or the other way round.
+    shown: float | None = None
     while True:
         offset_s = emulator.slack.clock.offset_s
         if offset_s != shown and isinstance(service.store, SqliteStore):

@@ -6,6 +6,7 @@ from agent import stops
 from agent.loop import Agent
 from agent.messages import MESSAGES, PARTS, Transcript, arrived, joins
 from agent.models.base import Message, Person, Text
+from agent.stops import Stops
 from bot.bodies import Envelope
 from bot.clients import Clients
 from bot.events import Changed, Left, Said, Stopped, read, spoken, tenant_of
@@ -29,6 +30,7 @@ class Ingress:
         self._dedup = dedup
         self._installs = installs
         self._transcript = Transcript(engine.store)
+        self._stops = Stops(engine.store)
 
     async def accept(self, envelope: Envelope) -> None:
         """Take one event in. What is nothing for us leaves no trace, so that it can't consume the key of its twin."""
@@ -56,9 +58,9 @@ class Ingress:
 
     async def replay(self, tenant: str) -> None:
         """After an installation: what the workspace said in the hour before is taken in now."""
-        for envelope in await self._installs.take_kept(tenant):
+        for event_id, envelope in (await self._installs.kept(tenant)).items():
             await self.accept(envelope)
-        await self._installs.drop_kept(tenant)
+            await self._installs.drop_kept(tenant, event_id)
 
     async def _said(self, said: Said) -> None:
         key = f"message:{said.thread.channel}:{said.id}"
@@ -102,9 +104,12 @@ class Ingress:
             await self._engine.cancel(run.run_id, tenant=tenant)
 
     async def _stopped(self, stopped: Stopped) -> None:
-        """The row first, so that a turn that has not begun yet is stopped too; then whoever runs is told."""
+        """The row first, so that a turn that has not begun yet is stopped too; then whoever runs is told. A redelivered Stop does nothing."""
         thread = stopped.thread
+        if await self._stops.latest(thread) >= stopped.at:
+            return
         await self._engine.store.write(stops.stopped(thread, message_id=stopped.at, by=stopped.user))
-        for run in await self._engine.runs(tenant=thread.tenant, workflow=self._agent.turn.id, key=thread.key, limit=1):
-            if run.state.live:
-                await self._engine.cancel(run.run_id, tenant=thread.tenant)
+        for run in await self._engine.runs(
+            tenant=thread.tenant, workflow=self._agent.turn.id, key=thread.key, states=LIVE, limit=1
+        ):
+            await self._engine.cancel(run.run_id, tenant=thread.tenant)

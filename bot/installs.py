@@ -126,15 +126,16 @@ class Installs:
             event_id = str(envelope.get("event_id") or secrets.token_hex(8))
             await self._store.write(Insert(KEPT_EVENTS, {"tenant": tenant, "event_id": event_id, "envelope": envelope}))
 
-    async def take_kept(self, tenant: str) -> list[dict[str, Any]]:
-        """The kept events of a workspace, oldest first. They stay until `drop_kept`, so that a crash between loses none."""
+    async def kept(self, tenant: str) -> dict[str, dict[str, Any]]:
+        """The kept events of a workspace by id, oldest first. They stay until they are dropped, so that a crash between loses none."""
         since = await self._store.now() - KEPT
-        rows = await self._store.read(Select(KEPT_EVENTS, {"tenant": tenant, "at": Is(">=", since)}, order=("at",)))
-        return [row["envelope"] for row in rows]
+        await self._store.write(Delete(KEPT_EVENTS, {"tenant": tenant, "at": Is("<", since)}))
+        rows = await self._store.read(Select(KEPT_EVENTS, {"tenant": tenant}, order=("at",)))
+        return {row["event_id"]: row["envelope"] for row in rows}
 
-    async def drop_kept(self, tenant: str) -> None:
-        """Forget the kept events of a workspace."""
-        await self._store.write(Delete(KEPT_EVENTS, {"tenant": tenant}))
+    async def drop_kept(self, tenant: str, event_id: str) -> None:
+        """Forget one kept event; another replica may be keeping a further one at this moment."""
+        await self._store.write(Delete(KEPT_EVENTS, {"tenant": tenant, "event_id": event_id}))
 
 
 class InstallationStore(AsyncInstallationStore):

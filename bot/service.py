@@ -135,7 +135,7 @@ def _store(settings: Settings) -> Store:
         return PostgresStore(settings.database_url, tables=TABLES)
     if settings.database_url:
         raise SettingsError("DATABASE_URL must begin with postgresql://; leave it empty for the embedded SQLite file")
-    Path(settings.data_dir).mkdir(parents=True, exist_ok=True)
+    settings.make_data_dir()
     return SqliteStore(settings.sqlite_path, tables=TABLES)
 
 

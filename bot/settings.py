@@ -1,5 +1,6 @@
 """Settings, all from the environment. A wrong one is one plain sentence, before anything is started."""
 
+from pathlib import Path
 from typing import Literal, Self
 
 from pydantic import Field, SecretStr, ValidationError, model_validator
@@ -72,6 +73,18 @@ class Settings(BaseSettings):
         missing = [name for name, value in needed.items() if not value]
         if missing:
             raise ValueError(f"not set: {'; '.join(missing)}. For development, use ./dev run, which needs none of them")
+
+    def make_data_dir(self) -> Path:
+        """The data directory, made if it is not there. Raises SettingsError."""
+        directory = Path(self.data_dir)
+        try:
+            directory.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            reason = "a file has that name" if isinstance(error, FileExistsError) else error.strerror
+            raise SettingsError(
+                f"the data directory {directory} can't be made: {reason}. Set THREADLINE_DATA_DIR to one that can"
+            ) from None
+        return directory
 
     @property
     def sqlite_path(self) -> str:

@@ -77,31 +77,39 @@ class Driver:
             execution.rewind(await self._still_ours(execution))
 
     async def _once(self, execution: Execution, workflow: Workflow[Any, Any]) -> Left | None:
-        """Walk the graph once. None: something came in between, look again."""
+        """Walk the graph once, forwards, or backwards after a failure. None: something came in between, look again."""
         runner = StepRunner(execution, self._tracer, self._rng)
-        interpreter = Interpreter(execution, self._tracer, runner)
         try:
-            if execution.cancel_requested:
-                raise Cancelled
-            value = decode(execution.run.input, workflow.input, where=f"the input of {workflow.id}")
-            output = await interpreter.walk(workflow, value)
-            return await self._done(execution, workflow, output)
-        except Suspended as suspension:
-            until = suspension.until if isinstance(suspension, Suspension) else None
-            return (
-                Left.SUSPENDED
-                if await execution.recorder.suspend(inbox_seen=execution.inbox_seen, until=until)
-                else None
-            )
+            try:
+                return await self._forwards(execution, workflow, runner)
+            except StoreUnavailableError:
+                raise
+            except Exception as error:
+                failed = error
+            return await self._failed(execution, workflow, runner, failed)
+        except Suspended as suspended:
+            return await self._suspended(execution, suspended)
         except Draining:
             await execution.recorder.flush()
             return Left.RELEASED
         except Cancelled:
             return await self._end(execution, workflow, RunState.CANCELLED, None)
-        except StoreUnavailableError:
-            raise
-        except Exception as error:
-            return await self._failed(execution, workflow, runner, error)
+
+    async def _forwards(self, execution: Execution, workflow: Workflow[Any, Any], runner: StepRunner) -> Left | None:
+        if execution.cancel_requested and not execution.backwards:
+            raise Cancelled
+        value = decode(execution.run.input, workflow.input, where=f"the input of {workflow.id}")
+        output = await Interpreter(execution, self._tracer, runner).walk(workflow, value)
+        return await self._done(execution, workflow, output)
+
+    @staticmethod
+    async def _suspended(execution: Execution, suspended: Suspended) -> Left | None:
+        """Let go, unless a signal came after the look of an arm that waits for one."""
+        suspension = suspended if isinstance(suspended, Suspension) else Suspension()
+        await execution.recorder.flush()
+        seen = execution.recorder.inbox_seq if suspension.seen is None else suspension.seen
+        left = await execution.recorder.suspend(inbox_seen=seen, until=suspension.until)
+        return Left.SUSPENDED if left else None
 
     async def give_up(self, execution: Execution, error: Exception) -> Left:
         """End a run that the engine itself can't go on with. Raises StoreUnavailableError."""
@@ -126,6 +134,7 @@ class Driver:
         self, execution: Execution, workflow: Workflow[Any, Any], runner: StepRunner, error: Exception
     ) -> Left | None:
         failure = describe(error)
+        execution.backwards = True
         structlog.get_logger().warning("run_failed", run_id=execution.run.run_id, workflow=workflow.id, **failure)
         await execution.recorder.flush()
         if undone := await runner.compensate():
@@ -147,8 +156,10 @@ class Driver:
         self, run: RunRow, workflow: Workflow[Any, Any] | None, state: RunState, failure: dict[str, Any] | None
     ) -> tuple[Write, ...]:
         """The run of the `on_failure` workflow, to ride in the commit that ends `run`."""
-        name = workflow.on_failure if workflow else None
-        handler = next((each for (known, _), each in self._workflows.items() if known == name), None) if name else None
+        known = workflow or self._newest(
+            run.workflow
+        )  # its own version may be gone in a deploy; its author is told all the same
+        handler = self._newest(known.on_failure) if known and known.on_failure else None
         if handler is None:
             return ()
         failed = FailedRun(
@@ -168,6 +179,10 @@ class Driver:
             "trace_id": run.trace_id,
         }
         return (Insert(RUNS, values),)
+
+    def _newest(self, name: str) -> Workflow[Any, Any] | None:
+        """The version of a workflow that was registered last."""
+        return next((each for (known, _), each in reversed(self._workflows.items()) if known == name), None)
 
     async def _still_ours(self, execution: Execution) -> RunRow:
         row = await execution.store.run(execution.run.run_id)

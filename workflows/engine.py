@@ -86,11 +86,14 @@ class Engine:
     async def open(self) -> None:
         """Connect, and begin to work runs if this process is a worker. Raises StoreUnavailableError, SchemaError."""
         await self.store.open()
+        if self.worker is not None:
+            await (
+                self.worker.register()
+            )  # from here on nothing raises, so that `open` can be called again after what does
+            await self._listen(self.worker)
+            self.worker.start()
         if self._own_sink is not None:
             self._own_sink.start()
-        if self.worker is not None:
-            await self._listen(self.worker)
-            await self.worker.start()
         if self.clock is not None:
             self.clock.start()
 
@@ -261,7 +264,14 @@ class Engine:
         """Let pending approvals past their time expire, which wakes their threads: a sweep for the clock."""
         expired = await self.store.expired_approvals()
         for tenant, approval_id, name in expired:
-            await self.decide(self.workflow(name), tenant=tenant, approval_id=approval_id, decision="expired", by="")
+            try:
+                await self.decide(
+                    self.workflow(name), tenant=tenant, approval_id=approval_id, decision="expired", by=""
+                )
+            except NoExecutorError as error:
+                structlog.get_logger().error(
+                    "approval_not_expired", tenant=tenant, approval=approval_id, error=str(error)
+                )
         return len(expired)
 
     def workflow(self, name: str) -> Workflow[Any, Any]:

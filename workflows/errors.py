@@ -9,6 +9,7 @@ WorkflowError
 │   ├── AlreadyResumedError    somebody else's answer was first
 │   └── NoExecutorError        nobody here knows this workflow and version
 ├── StepFailedError            a step failed for good; carries type, message and causes as values
+├── StepCancelledError         a step was cancelled from within; tried again like any failure
 ├── IterationLimitError        a loop passed its bound
 ├── NoBranchError              no condition of a branch held and it has no `otherwise`
 └── RunFailedError             raised by `Run.result`: failed, cancelled or dead
@@ -64,6 +65,10 @@ class StepFailedError(WorkflowError):
         self.message = str(failure.get("message", ""))
         self.causes = tuple(failure.get("causes", ()))
         super().__init__(f"step {path} failed: {self.type_name}: {self.message}")
+
+
+class StepCancelledError(WorkflowError):
+    """Something inside a step cancelled it: a leaked cancel scope, a library's own task."""
 
 
 class IterationLimitError(WorkflowError):

@@ -20,11 +20,14 @@ if TYPE_CHECKING:
 
 
 class Suspension(Suspended):
-    """Carries when to wake at the latest; None: only on a signal."""
+    """Carries when to wake at the latest (None: only on a signal), and how far into the inbox its arm had looked (None: it waits for
+    no signal). Another arm may have learned of later signals since; the run may sleep only if there were none.
+    """
 
-    def __init__(self, until: datetime | None = None) -> None:
+    def __init__(self, until: datetime | None = None, *, seen: int | None = None) -> None:
         super().__init__(until)
         self.until = until
+        self.seen = seen
 
 
 class Execution:
@@ -46,6 +49,8 @@ class Execution:
         self.recorder = Recorder(store, run, abandoned=abandoned)
         self.interrupt = asyncio.Event()
         """Set when somebody asked the run to stop while a step of it runs."""
+        self.backwards = any(record.status is Status.FAILED for record in self.records.values())
+        """Whether a step has failed for good, so that the run only undoes what it did."""
         self._pubsub = pubsub
         self._draining = draining
         self._inbox: list[Signal] = []
@@ -57,9 +62,12 @@ class Execution:
         return self.recorder.cancel_requested or self.interrupt.is_set()
 
     async def boundary(self) -> None:
-        """Between two steps: commit what has to be, and stop here if the run was cancelled or the worker is leaving."""
+        """Between two steps: commit what has to be, and stop here if the run was cancelled or the worker is leaving.
+
+        A run that goes backwards is past cancelling: what it has done is being undone.
+        """
         await self.recorder.flush()
-        if self.cancel_requested:
+        if self.cancel_requested and not self.backwards:
             raise Cancelled
         if self._draining():
             raise Draining
@@ -89,14 +97,19 @@ class Execution:
     def _meant(signal: Signal, name: str | None) -> bool:
         return signal.name == name if name is not None else not signal.name.startswith("$")
 
-    async def take_first(self, name: str) -> Signal | None:
-        """The first pending signal of `name`, or None."""
+    async def take_first(self, name: str) -> tuple[Signal | None, int]:
+        """The first pending signal of `name`, or None; and how far into the inbox this look went."""
         await self._look()
+        seen = self._inbox_loaded
         for each in self._inbox:
             if each.seq not in self._taken and each.name == name:
                 self._taken.add(each.seq)
-                return each
-        return None
+                return each, seen
+        return None, seen
+
+    def give_back(self, numbers: Iterable[int]) -> None:
+        """Signals that a failed try had taken are pending again."""
+        self._taken.difference_update(numbers)
 
     async def _look(self) -> None:
         if self.recorder.inbox_seq > self._inbox_loaded:
@@ -123,13 +136,13 @@ class Execution:
     async def await_resume(self, ctx: "StepContext", payload: Any, resume: Any) -> Any:
         """The value somebody resumed the step at `ctx.path` with; suspends while there is none."""
         name = f"$resume:{ctx.path}"
-        signal = await self.take_first(name)
+        signal, seen = await self.take_first(name)
         if signal is not None:
             ctx.claimed.consumed.append(signal.seq)
             return decode(signal.payload, resume, where=f"the resume value of {ctx.path}")
         if self.noted(ctx.path, "suspended") is None:
             await self.note(ctx.path, "suspended", payload, ())
-        raise Suspension
+        raise Suspension(seen=seen)
 
     # Notes
 

@@ -119,8 +119,10 @@ class Interpreter:
             if not isinstance(each, Suspended):
                 raise each
         if raised:
-            times = [each.until for each in raised if isinstance(each, Suspension) and each.until is not None]
-            raise Suspension(min(times) if times else None)
+            suspended = [each for each in raised if isinstance(each, Suspension)]
+            times = [each.until for each in suspended if each.until is not None]
+            looks = [each.seen for each in suspended if each.seen is not None]
+            raise Suspension(min(times, default=None), seen=min(looks, default=None))
         return outcomes
 
     async def _sleep(self, entry: Sleep, value: Any, prefix: str) -> Any:
@@ -159,20 +161,20 @@ class Interpreter:
             )
         with self._tracer.span(entry.name, kind="wait", path=path):
             await self._execution.boundary()
-            signal = await self._execution.take_first(entry.name)
+            signal, seen = await self._execution.take_first(entry.name)
             if signal is not None:
                 output = decode(signal.payload, entry.schema, where=f"the signal {entry.name!r} at {path}")
                 record = Record(path, Status.OK, signal.payload)
                 self._execution.records[path] = record
                 self._execution.recorder.add(record, consumed=[signal.seq])
                 return output
-            return await self._timed_out(entry, path)
+            return await self._timed_out(entry, path, seen)
 
-    async def _timed_out(self, entry: WaitFor, path: str) -> Any:
+    async def _timed_out(self, entry: WaitFor, path: str, seen: int) -> Any:
         if entry.timeout_s is None:
-            raise Suspension
+            raise Suspension(seen=seen)
         due = await self._deadline(path, lambda now: now + timedelta(seconds=entry.timeout_s or 0))
         if due > await self._execution.store.now():
-            raise Suspension(due)
+            raise Suspension(due, seen=seen)
         self._execution.record(Record(path, Status.SKIPPED))
         return entry.otherwise

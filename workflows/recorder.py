@@ -8,11 +8,11 @@ import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
-from uuid import uuid4
 
 import structlog
 
 from workflows.errors import StaleFence
+from workflows.ids import uuid7
 from workflows.storage.base import (
     EndOutcome,
     Hint,
@@ -75,7 +75,7 @@ class Recorder:
         """Commit what is buffered and end the run as done. False: the inbox moved or a cancel came; what was buffered is kept."""
         async with self._lock:
             kept, durable = list(self._pending), self._durable
-            batch = replace(self._take(), done=True, output=output, inbox_seen=inbox_seen, successor_id=str(uuid4()))
+            batch = replace(self._take(), done=True, output=output, inbox_seen=inbox_seen, successor_id=str(uuid7()))
             outcome = await self._commit(batch)
             if not outcome.recorded:
                 self._pending, self._durable = kept + self._pending, durable or self._durable
@@ -101,7 +101,7 @@ class Recorder:
     ) -> EndOutcome:
         """Commit what is buffered and end the run in `state`, handing unread signals over."""
         await self.flush()
-        successor = str(uuid4())
+        successor = str(uuid7())
         outcome: EndOutcome = await self._insist(
             lambda: self._store.end(
                 self._run_id,

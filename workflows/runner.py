@@ -7,7 +7,7 @@ from typing import Any
 
 from workflows.context import StepContext
 from workflows.effects import Effect, Retry
-from workflows.errors import Cancelled, StepFailedError, describe
+from workflows.errors import Cancelled, InputError, StepCancelledError, StepFailedError, describe
 from workflows.execution import Execution, Suspension
 from workflows.step import Step
 from workflows.storage.base import Record, Status, StoreUnavailableError
@@ -101,6 +101,7 @@ class StepRunner:
             except StoreUnavailableError:
                 raise  # no failure of the step: the run is given back and goes on when storage does
             except Exception as error:
+                self._execution.give_back(ctx.claimed.consumed)
                 if effect is Effect.IRREVERSIBLE and isinstance(error, TimeoutError):
                     return self._record_interrupted(step, path, Interrupted(reason="it did not answer in time"))
                 if step.retry is None or not step.retry.allows(error, tries=tries, effect=effect):
@@ -109,23 +110,35 @@ class StepRunner:
 
     async def _call(self, step: Step[Any, Any], ctx: StepContext, value: Any, effect: Effect) -> Any:
         call = asyncio.ensure_future(step(value, ctx))
-        stop = asyncio.ensure_future(self._execution.interrupt.wait())
+        stop = asyncio.ensure_future(self._stopped())
         try:
             await asyncio.wait({call, stop}, timeout=step.timeout_s, return_when=asyncio.FIRST_COMPLETED)
             if call.done():
-                return call.result()
+                return self._result_of(call, ctx)
             if stop.done() and not effect.needs_intent:
                 raise Cancelled  # it would be run again anyway; what can't be undone is awaited to its end
             if stop.done():
                 await asyncio.wait({call}, timeout=step.timeout_s)
                 if call.done():
-                    return call.result()
+                    return self._result_of(call, ctx)
             raise TimeoutError(f"step {ctx.path} took longer than {step.timeout_s} s")
         finally:
             stop.cancel()
             if not call.done():
                 call.cancel()
                 await asyncio.wait({call})
+
+    async def _stopped(self) -> None:
+        """Somebody asked the run to stop. What undoes a failed run's work is not stopped."""
+        await self._execution.interrupt.wait()
+        if self._execution.backwards:
+            await asyncio.Event().wait()
+
+    @staticmethod
+    def _result_of(call: "asyncio.Future[Any]", ctx: StepContext) -> Any:
+        if call.cancelled():  # by something inside the step; left alone it would look as if this worker were leaving
+            raise StepCancelledError(f"step {ctx.path} cancelled itself")
+        return call.result()
 
     def _finish(self, step: Step[Any, Any], ctx: StepContext, output: Any, effect: Effect) -> Any:
         where = f"step {ctx.path}"
@@ -189,6 +202,6 @@ class StepRunner:
             )
             try:
                 await self.run(undo, f"{path}!undo", output)
-            except StepFailedError as error:
-                failures.append(error.failure)
+            except (StepFailedError, InputError) as error:
+                failures.append(describe(error))
         return failures

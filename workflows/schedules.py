@@ -1,6 +1,7 @@
 """Schedules: cron expressions in IANA time zones, fired once by any number of clocks."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 from uuid import uuid5
@@ -55,7 +56,7 @@ async def fire_due(store: Store, version_of: VersionOf = lambda _: None) -> list
     """Fire every schedule that is due, each once whatever other clocks do. Missed times fire once, not once each. Returns run ids.
 
     A firing begins the version of its workflow that is known now, or else the one it was scheduled with. A schedule that can't be read
-    is logged and does not keep others from firing.
+    is paused, so that it does not keep others from firing.
     """
     fired = []
     now = await store.now()
@@ -65,8 +66,9 @@ async def fire_due(store: Store, version_of: VersionOf = lambda _: None) -> list
             next_at = next_fire(schedule.spec, schedule.tz, now)
         except InputError as error:
             structlog.get_logger().error(
-                "schedule_unreadable", tenant=schedule.tenant, name=schedule.name, error=str(error)
+                "schedule_paused", tenant=schedule.tenant, name=schedule.name, error=str(error)
             )
+            await store.put_schedule(replace(schedule, paused=True))
             continue
         if await store.tick(schedule, next_at=next_at, run=run):
             fired.append(run.run_id)

@@ -16,6 +16,7 @@ import structlog
 from workflows.driver import Driver, Left
 from workflows.execution import Execution
 from workflows.graph import Workflow
+from workflows.ids import uuid7
 from workflows.pubsub.base import Event, PubSub
 from workflows.storage.base import RunRow, RunState, Store, StoreUnavailableError
 
@@ -58,17 +59,16 @@ class Worker:
         self.worker_id = str(uuid4())
         self.draining = False
 
-    async def start(self) -> None:
-        """Register and begin. Raises StoreUnavailableError."""
-        await self._register()
+    def start(self) -> None:
+        """Begin; `register` comes first."""
         loops = (self._claim_forever, self._beat_forever, self._reap_forever)
         self._loops = [asyncio.create_task(loop(), name=loop.__name__) for loop in loops]
 
     async def stop(self) -> None:
         """Take no new run, bring each to its next step boundary, and hand all over. Counts as no attempt."""
         self.draining = True
-        claiming, *others = self._loops
-        await _ended([claiming])  # the beat goes on while runs are brought to their boundaries
+        claiming, others = self._loops[:1], self._loops[1:]
+        await _ended(claiming)  # the beat goes on while runs are brought to their boundaries
         tasks = [task for _, task in self._held.values()]
         if tasks:
             await asyncio.wait(tasks, timeout=GRACE_S)
@@ -98,7 +98,8 @@ class Worker:
         if run_id in self._held:
             self._held[run_id][0].interrupt.set()
 
-    async def _register(self) -> None:
+    async def register(self) -> None:
+        """Take a lease. Raises StoreUnavailableError."""
         host = f"{socket.gethostname()}:{os.getpid()}"
         await self._store.register(self.worker_id, host=host, deployment=self._deployment, lease=self._lease)
         self._beating_since = time.monotonic()
@@ -162,14 +163,21 @@ class Worker:
             left = await self._driver.drive(execution)
         except StoreUnavailableError as error:
             structlog.get_logger().warning("run_given_back", error=str(error))
+            await asyncio.sleep(self._poll_s)  # or it would be claimed and given back as fast as storage can refuse
         except Exception as error:
             structlog.get_logger().exception("run_broke_its_worker")
             left = await self._given_up(execution, error)
         finally:
-            self._held.pop(run.run_id, None)
+            self._let_go(execution)
             self.wake()
         if left is Left.RELEASED:
             await self._guarded(self._release())
+
+    def _let_go(self, execution: Execution) -> None:
+        """Forget a run, unless this process has claimed it anew meanwhile: the task that lost it must not evict the one that holds it."""
+        held = self._held.get(execution.run.run_id)
+        if held is not None and held[0] is execution:
+            del self._held[execution.run.run_id]
 
     async def _given_up(self, execution: Execution, error: Exception) -> Left:
         """A fault of the engine itself would come again on every worker: the run fails, and says so, instead of going round for ever."""
@@ -211,9 +219,8 @@ class Worker:
             held = list(self._held.values())
             self._held.clear()
             self.worker_id = str(uuid4())
-        for _, task in held:
-            task.cancel()
-        await self._register()
+        await _ended([task for _, task in held])
+        await self.register()
 
     # Reaping
 
@@ -243,7 +250,7 @@ class Worker:
             row.fence,
             RunState.DEAD,
             inbox_seen=inbox_seen,
-            successor_id=str(uuid4()),
+            successor_id=str(uuid7()),
             error=failure,
             writes=writes,
         )

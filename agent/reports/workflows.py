@@ -5,10 +5,9 @@ from typing import Any, Protocol
 
 from pydantic import BaseModel, ConfigDict
 
-from agent.answer import RETRY as DELIVERY_RETRY
 from agent.campaigns import AdPlatform, CampaignLookupError, PeriodError
 from agent.campaigns.performance import Window, choose, clock_of, measure
-from agent.channel import Delivered, Notes
+from agent.channel import DELIVERY_RETRY, Delivered, Notes
 from agent.models.base import Person
 from agent.reports.document import Document
 from agent.reports.narrative import document

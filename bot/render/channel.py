@@ -45,7 +45,7 @@ class SlackChannel:
     def stream(
         self, thread: Thread, asker: Person, *, delivery_id: str, draft: Draft | None, notes: Notes
     ) -> SlackStream:
-        return SlackStream(self._clients, thread, asker, delivery_id=delivery_id, draft=draft, notes=notes)
+        return SlackStream(self._posting, thread, asker, delivery_id=delivery_id, draft=draft, notes=notes)
 
     async def deliver(
         self, thread: Thread, text: str, *, delivery_id: str, draft: Draft | None, notes: Notes
@@ -77,10 +77,12 @@ class SlackChannel:
 
     async def _finish(self, post: Post, draft: Draft, ts: str) -> str | None:
         """End a stream, or edit what it showed: both can be done again. None: the message was deleted, so post anew."""
-        client = await self._clients.of(post.thread.tenant)
+        client = await self._posting.client(post.thread.tenant)
         channel = post.thread.channel
         try:
-            await Posting.call(client.chat_stopStream(channel=channel, ts=ts, metadata=post.metadata))
+            # Metadata says "this is the whole answer": a cut-off text gets it only with the edit that completes it.
+            whole = post.metadata if draft.live else None
+            await Posting.call(client.chat_stopStream(channel=channel, ts=ts, metadata=whole))
             if draft.live:
                 return ts
         except SlackApiError as error:
@@ -91,7 +93,7 @@ class SlackChannel:
         return await self._edit(post, ts)
 
     async def _edit(self, post: Post, ts: str) -> str | None:
-        client = await self._clients.of(post.thread.tenant)
+        client = await self._posting.client(post.thread.tenant)
         for blocks in (list(post.blocks), None):
             text = post.text if blocks else post.plain[:FALLBACK_LIMIT]
             try:

@@ -116,7 +116,7 @@ class Posting:
 
     async def _send(self, post: Post, at: datetime) -> str:
         """Blocks, or plain text where Slack refuses them: an answer always arrives."""
-        client = await self._client(post.thread.tenant)
+        client = await self.client(post.thread.tenant)
         for shown in ({"text": post.text, "blocks": list(post.blocks)}, {"text": post.plain or post.text}):
             self._check_deadline(at)
             request = client.chat_postMessage(
@@ -147,7 +147,7 @@ class Posting:
 
     async def replies(self, thread: Thread, *, since: datetime) -> list[dict[str, Any]]:
         """Messages of the thread (or channel, where there is no root) since about then, oldest first."""
-        client = await self._client(thread.tenant)
+        client = await self.client(thread.tenant)
         oldest = f"{(since - SKEW).timestamp():.6f}"
         options: dict[str, Any] = {
             "channel": thread.channel,
@@ -169,7 +169,8 @@ class Posting:
                 break
         return sorted(messages, key=lambda message: str(message["ts"]))
 
-    async def _client(self, tenant: str) -> AsyncWebClient:
+    async def client(self, tenant: str) -> AsyncWebClient:
+        """The tenant's client. Raises ChannelGoneError where the app is not installed any more."""
         try:
             return await self._clients.of(tenant)
         except UnknownTenantError as error:
@@ -192,10 +193,18 @@ def _meaning(error: SlackApiError) -> Exception:
     if status == 429 or code == "ratelimited":
         headers = {name.lower(): value for name, value in error.response.headers.items()}
         return ChannelUnavailableError(
-            "Slack asks to wait", retry_after_s=float(headers.get("retry-after", 1)), maybe_posted=False
+            "Slack asks to wait", retry_after_s=_seconds(headers.get("retry-after", "")), maybe_posted=False
         )
     if code in GONE:
         return ChannelGoneError(f"Slack: {code}")
     if status >= 500 or code in ("internal_error", "fatal_error", "service_unavailable", "request_timeout", "not_json"):
         return ChannelUnavailableError(f"Slack: {code or status}", retry_after_s=0.5)
     return error
+
+
+def _seconds(text: str) -> float:
+    """Retry-After in seconds; a date, or nothing, counts as a minute."""
+    try:
+        return float(text)
+    except ValueError:
+        return 60.0

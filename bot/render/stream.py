@@ -10,7 +10,6 @@ from slack_sdk.errors import SlackApiError
 from agent.channel import ChannelGoneError, ChannelUnavailableError, Draft, Notes
 from agent.models.base import Person
 from agent.thread import Thread
-from bot.clients import Clients
 from bot.render.posting import Posting
 from bot.render.text import MARKDOWN_LIMIT, neutral
 
@@ -25,9 +24,9 @@ class SlackStream:
     """Shows a draft. Trouble ends the showing, never the turn: the whole text is in the final answer."""
 
     def __init__(
-        self, clients: Clients, thread: Thread, asker: Person, *, delivery_id: str, draft: Draft | None, notes: Notes
+        self, posting: Posting, thread: Thread, asker: Person, *, delivery_id: str, draft: Draft | None, notes: Notes
     ) -> None:
-        self._clients = clients
+        self._posting = posting
         self._thread = thread
         self._asker = asker
         self._notes = notes
@@ -89,7 +88,7 @@ class SlackStream:
         began_at = datetime.now().astimezone()
         await self._notes.note("stream-intent", began_at.isoformat())
         self._draft = Draft(delivery_id=self._delivery_id, fence=self._notes.fence, began_at=began_at)
-        client = await self._clients.of(self._thread.tenant)
+        client = await self._posting.client(self._thread.tenant)
         try:
             response = await Posting.call(
                 client.chat_startStream(
@@ -106,7 +105,7 @@ class SlackStream:
         await self._notes.note("stream-message", self._draft.model_dump(mode="json"))
 
     async def _extend(self, draft: Draft, text: str) -> None:
-        client = await self._clients.of(self._thread.tenant)
+        client = await self._posting.client(self._thread.tenant)
         await Posting.call(
             client.chat_appendStream(
                 channel=self._thread.channel, ts=draft.message_id or "", markdown_text=neutral(text)

@@ -116,6 +116,11 @@ async def _killed_at(stack: Stack, scenario: Scenario, number: int, name: str, t
     await worker.terminate()
     where = f"{scenario.name}, killed at {number} ({name})"
     await _check_thread(stack, root, before + 1, where)
+    if scenario.name == "question":
+        (answer,) = await stack.answers(root)
+        text = answer["plain"]
+        assert text.startswith("All 9 campaigns together"), f"{where}: {text}"
+        assert "Total" in text, f"{where}: {text}"
     await _check_steps(stack, root, recorded, Path(f"{trace}-after"), where)
     executed = [
         line for path in (trace, Path(f"{trace}-after")) if path.exists() for line in path.read_text().splitlines()
@@ -140,7 +145,7 @@ async def _died(stack: Stack, killer: Process, root: str, answers: int) -> bool:
 
 async def _records(stack: Stack, root: str) -> list[Record]:
     runs = [run for run in await stack.store.runs(tenant=TENANT, limit=1000) if (run.key or "").endswith(root)]
-    return await stack.store.load(runs[0].run_id)
+    return await stack.store.load(min(runs, key=lambda run: run.created_at).run_id)
 
 
 def _finished(records: list[Record]) -> dict[str, int]:

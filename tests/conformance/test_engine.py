@@ -598,6 +598,131 @@ async def _waiting(run: Any, paths: set[str]) -> bool:
     return set(await run.suspensions()) == paths
 
 
+class TestInterleavings:
+    @pytest.mark.parametrize("kind", ["resume", "signal"])
+    async def test_an_answer_to_one_arm_while_another_works_is_not_slept_through(self, boot: Boot, kind: str) -> None:
+        entered, gate = asyncio.Event(), asyncio.Event()
+
+        @step(effect=READ)
+        async def ask(n: int, ctx: StepContext) -> int:
+            return await ctx.suspend({}, resume=int)
+
+        @step(effect=READ)
+        async def slow(n: int) -> int:
+            entered.set()
+            await gate.wait()
+            return n
+
+        waiting: Any = ask if kind == "resume" else workflow("waiting").wait_for("go", int).commit()
+        working = workflow("working").then(slow).then(increment).commit()
+        flow = workflow("w").then(double).parallel(waiting, working).commit()
+        async with boot(flow) as engine:
+            run = await engine.start(flow, 1)
+            await entered.wait()
+            if kind == "resume":
+                await run.resume(7, path="ask")
+            else:
+                await engine.signal(run.id, "go", 7)
+            gate.set()
+            assert (await run.result(timeout=10))[waiting.id] == 7
+
+    async def test_a_task_that_lost_a_run_does_not_evict_the_one_that_holds_it(self, boot: Boot) -> None:
+        calls: list[int] = []
+
+        @step(effect=READ)
+        async def clinging(n: int) -> int:
+            calls.append(n)
+            if len(calls) == 1:
+                try:
+                    await asyncio.Event().wait()
+                finally:
+                    await asyncio.shield(asyncio.sleep(0.4))
+            await asyncio.sleep(0.6)
+            return n
+
+        flow = workflow("w").then(clinging).commit()
+        async with boot(flow, lease_s=0.6) as engine:
+            run = await engine.start(flow, 3)
+            await until(lambda: _truth(calls))
+            await engine.store.set_clock_offset(timedelta(minutes=1))  # everybody's lease is over
+            await engine.store.reap()
+            assert await run.result(timeout=15) == 3
+            assert len(calls) <= 3
+
+    async def test_a_step_that_cancels_itself_fails_like_any_other(self, boot: Boot) -> None:
+        calls: list[int] = []
+
+        @step(effect=READ, retry=Retry(times=1, base=0.001))
+        async def leaking(n: int) -> int:
+            calls.append(n)
+            raise asyncio.CancelledError
+
+        flow = workflow("w").then(leaking).commit()
+        async with boot(flow) as engine:
+            with pytest.raises(RunFailedError, match="cancelled itself"):
+                await (await engine.start(flow, 1)).result(timeout=10)
+        assert len(calls) == 2
+
+    async def test_signals_a_failed_try_had_taken_are_there_for_the_next(self, boot: Boot) -> None:
+        tries: list[list[str]] = []
+
+        @step(effect=READ, retry=Retry(times=1, base=0.001))
+        async def taking(value: None, ctx: StepContext) -> list[str]:
+            tries.append([signal.dedup_key for signal in await ctx.signals.drain("message")])
+            if len(tries) == 1:
+                raise ConnectionError("away")
+            return tries[-1]
+
+        flow = workflow("w").then(taking).commit()
+        async with boot(flow) as engine:
+            outcome = await engine.signal_with_start(flow, tenant="T1", key="thread", name="message", dedup_key="m")
+            assert await (await engine.run(outcome.run_id, tenant="T1")).result(timeout=10) == ["m"]
+            assert tries == [["m"], ["m"]]
+            assert await engine.store.inbox(outcome.run_id) == []
+
+    async def test_a_cancel_does_not_stop_what_undoes_a_failed_run(self, boot: Boot) -> None:
+        entered, gate, undone = asyncio.Event(), asyncio.Event(), list[int]()
+
+        async def undo(n: int) -> None:
+            if not undone:
+                entered.set()
+                await gate.wait()
+            undone.append(n)
+
+        one = step(id="one", effect=Effect.IDEMPOTENT, compensate=undo)(_plus_one)
+        two = step(id="two", effect=Effect.IDEMPOTENT, compensate=undo)(_plus_one)
+        flow = workflow("w").then(one).then(two).then(boom).commit()
+        async with boot(flow) as engine:
+            run = await engine.start(flow, 0)
+            await entered.wait()
+            await run.cancel()
+            gate.set()
+            await in_state(engine, run.id, RunState.FAILED)
+            assert undone == [2, 1]
+
+    async def test_a_leaving_worker_hands_a_compensation_over(self, boot: Boot) -> None:
+        entered, gate, undone = asyncio.Event(), asyncio.Event(), []
+
+        async def undo(n: int) -> None:
+            entered.set()
+            await gate.wait()
+            undone.append(n)
+
+        one = step(id="one", effect=Effect.IDEMPOTENT, compensate=undo)(_plus_one)
+        two = step(id="two", effect=Effect.IDEMPOTENT, compensate=undo)(_plus_one)
+        flow = workflow("w").then(one).then(two).then(boom).commit()
+        async with boot(flow) as leaving:
+            run = await leaving.start(flow, 0)
+            await entered.wait()
+            stopping = asyncio.create_task(leaving.worker.stop())
+            await asyncio.sleep(0)
+            gate.set()
+            await stopping
+            async with boot(flow) as taking:
+                await in_state(taking, run.id, RunState.FAILED)
+        assert undone == [2, 1]
+
+
 class TestSignals:
     def echo(self, gate: asyncio.Event | None = None) -> Workflow[Any, Any]:
         @step(effect=Effect.PURE)
@@ -687,7 +812,6 @@ class TestSignals:
             assert await (await engine.run(done.run_id, tenant="T1")).result(timeout=10) == ["hello"]
 
     async def test_a_message_two_runs_died_on_is_a_dead_letter(self, boot: Boot) -> None:
-        flow = workflow("w").then(boom.named("b")).commit()
         flow = workflow("w").map(lambda value: 1).then(boom).commit()
         async with boot(flow) as engine:
             await self.say(engine, flow, "poison")

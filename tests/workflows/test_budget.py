@@ -15,7 +15,7 @@ from agent.tools import Toolbox, ToolContext, tool
 from bot.service import TABLES
 from tests.agent.standins import EveryoneIsThemselves, QuietChannel
 from tests.waiting import until
-from workflows import Effect, Engine, Interrupted, StepContext, Workflow, step, workflow
+from workflows import Effect, Engine, Interrupted, Run, StepContext, Workflow, step, workflow
 from workflows.pubsub import MemoryPubSub
 from workflows.storage import PostgresStore, Select
 
@@ -63,21 +63,18 @@ async def post(n: int) -> int:
 
 async def cost(dsn: str, flow: Workflow[Any, Any]) -> int:
     """Statements from the start of a run to its end, the one that starts it and the one that claims it included."""
-    store = CountingStore(dsn)
+    store, observer = CountingStore(dsn), PostgresStore(dsn, tables=TABLES)
     async with Engine(
         store=store, pubsub=MemoryPubSub(), workflows=[flow], poll_s=3600, lease_s=3600, spans=_NoSpans()
     ) as engine:
         await (await engine.start(flow, 1)).result(timeout=10)  # connections learn types at their first statement
+        await observer.open()
         await until(lambda: engine.worker is not None and not engine.worker.busy, "the worker to be idle")
         store.statements.clear()
         run = await engine.start(flow, 1)
-        await run.result(timeout=10)
-        ours = [
-            text
-            for text in store.statements
-            if not text.startswith("select") and "from runs where run_id" not in text[:400]
-        ]
-        last = max(index for index, text in enumerate(ours) if "insert into steps" in text)
+        await Run(observer, MemoryPubSub(), run.id, tenant="default", poll_s=0.01).result(timeout=10)
+        last = max(index for index, text in enumerate(store.statements) if "insert into steps" in text)
+        await observer.close()
         return last + 1
 
 

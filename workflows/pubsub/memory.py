@@ -22,7 +22,8 @@ Position = tuple[int, int]
 class MemoryPubSub(Bus):
     """A bus inside one process, for development and tests: other processes don't hear it, and a crash empties it.
 
-    `policy` is a `Policy`'s fields by name; `clock` gives seconds since 1970.
+    `policy` is a `Policy`'s fields by name; `clock` gives seconds since 1970. `quiet`: the caller knows its limits, as development
+    in one process does, and wants no warning.
     """
 
     def __init__(
@@ -31,11 +32,13 @@ class MemoryPubSub(Bus):
         consumer: str | None = None,
         on_dead_letter: OnDeadLetter | None = None,
         clock: Callable[[], float] = time.time,
+        quiet: bool = False,
         **policy: Any,
     ) -> None:
         rules = Policy(**policy)
         super().__init__(MemoryLog(rules, clock=clock), policy=rules, consumer=consumer, on_dead_letter=on_dead_letter)
-        _log.warning("memory_pubsub_unfit_for_production", reason="other processes don't hear it; use RedisPubSub")
+        if not quiet:
+            _log.warning("memory_pubsub_unfit_for_production", reason="other processes don't hear it; use RedisPubSub")
 
 
 @dataclass(slots=True)

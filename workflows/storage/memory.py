@@ -31,4 +31,6 @@ class MemoryStore(SqliteStore):
         try:
             return function()
         except sqlite3.ProgrammingError as error:
+            if "closed" not in str(error):
+                raise
             raise StoreUnavailableError("the store is closed") from error

@@ -66,7 +66,7 @@ class PostgresStore:
         if self._pool is not None:
             return
         try:
-            self._pool = await asyncpg.create_pool(
+            pool = await asyncpg.create_pool(
                 self._dsn,
                 min_size=1,
                 max_size=self._pool_size,
@@ -81,7 +81,13 @@ class PostgresStore:
             )
         except UNREACHABLE as error:
             raise StoreUnavailableError(f"PostgreSQL can't be reached: {type(error).__name__}: {error}") from error
-        await self._migrate()
+        self._pool = pool
+        try:
+            await self._migrate()
+        except BaseException:
+            self._pool = None  # a pool without its schema must not pass for open
+            await pool.close()
+            raise
 
     async def close(self) -> None:
         if self._pool is not None:
@@ -283,8 +289,9 @@ class PostgresStore:
     ) -> list[RunRow]:
         statement = (
             f"select {sql.RUN} from runs where ($1::text is null or tenant = $1) and ($2::text is null or workflow = $2)"
-            " and ($3::text is null or key = $3) and (cardinality($4::text[]) = 0 or state = any($4)) and ($5::text is null or run_id < $5)"
-            " order by run_id desc limit $6"
+            " and ($3::text is null or key = $3) and (cardinality($4::text[]) = 0 or state = any($4))"
+            " and ($5::text is null or (created_at, run_id) < (select created_at, run_id from runs where run_id = $5))"
+            " order by created_at desc, run_id desc limit $6"
         )
         rows = await self._fetch(statement, tenant, workflow, key, [state.value for state in states], before, limit)
         return [run_row(POSTGRES, row) for row in rows]

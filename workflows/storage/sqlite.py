@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 
 from pydantic_core import from_json, to_json
 
+from workflows.errors import SchemaError
 from workflows.storage import dialect
 from workflows.storage.base import (
     DeadSignal,
@@ -39,6 +40,8 @@ from workflows.storage.tables import DEAD_SIGNALS, ENGINE_TABLES, LIVE, RUNS, SC
 
 T = TypeVar("T")
 SQLITE = dialect.Sqlite()
+PASSING = ("locked", "busy", "disk", "full", "unable to open", "interrupted")
+"""Words of faults that may pass; any other is a fault of ours or of the file, and trying again would go on for ever."""
 RUN_COLUMNS = ", ".join(column.name for column in RUNS.columns)
 SCHEDULE_COLUMNS = ", ".join(column.name for column in SCHEDULES.columns)
 
@@ -94,8 +97,16 @@ class SqliteStore:
             self._path, isolation_level=None, check_same_thread=False, timeout=self._busy_timeout_s
         )
         connection.create_function("threadline_now", 0, self._now)
-        for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
-            connection.execute(f"pragma {pragma}")
+        try:
+            for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
+                connection.execute(f"pragma {pragma}")
+        except sqlite3.DatabaseError as error:
+            connection.close()
+            if isinstance(error, sqlite3.OperationalError):
+                raise
+            raise SchemaError(
+                f"{self._path} can't be read as a database: {error}. Restore a backup of it, or move it away to begin anew."
+            ) from None
         self._connection = connection
         with self._transaction(read_clock=False):
             self._migrate()
@@ -123,6 +134,8 @@ class SqliteStore:
         try:
             return await asyncio.get_running_loop().run_in_executor(self._thread, function)
         except sqlite3.OperationalError as error:
+            if not any(word in str(error) for word in PASSING):
+                raise
             raise StoreUnavailableError(f"SQLite: {error}") from error
         except (sqlite3.ProgrammingError, RuntimeError) as error:
             if "closed" in str(error) or "shutdown" in str(error):
@@ -143,10 +156,11 @@ class SqliteStore:
             if read_clock:
                 self._offset = self._db.execute("select offset_us from threadline_clock").fetchone()[0]
             yield
+            self._db.execute("commit")
         except BaseException:
-            self._db.execute("rollback")
+            if self._db.in_transaction:  # a full disk may have rolled it back already
+                self._db.execute("rollback")
             raise
-        self._db.execute("commit")
 
     def _rows(self, sql: str, *parameters: Any) -> list[Any]:
         return self._db.execute(sql, parameters).fetchall()
@@ -182,7 +196,7 @@ class SqliteStore:
         leave_out: Sequence[str] = (),
     ) -> list[RunRow]:
         def due() -> list[str]:
-            return self._due(queues, workflows, limit, leave_out)
+            return self._due(worker_id, queues, workflows, limit, leave_out)
 
         def take() -> list[RunRow]:
             return [self._take(worker_id, run_id) for run_id in due()]
@@ -191,16 +205,21 @@ class SqliteStore:
         return await self._transact(take) if await self._call(due) else []
 
     def _due(
-        self, queues: Sequence[str], workflows: Sequence[tuple[str, str]], limit: int, leave_out: Sequence[str]
+        self,
+        worker_id: str,
+        queues: Sequence[str],
+        workflows: Sequence[tuple[str, str]],
+        limit: int,
+        leave_out: Sequence[str],
     ) -> list[str]:
         pairs = " or ".join("(workflow = ? and version = ?)" for _ in workflows) or "0"
         sql = (
             f"select run_id from runs where queue in ({_marks(queues)}) and state in ('ready','suspended')"
-            f" and available_at <= ? and tenant not in ({_marks(leave_out)}) and ({pairs})"
+            f" and exists (select 1 from workers where worker_id = ?) and available_at <= ? and tenant not in ({_marks(leave_out)}) and ({pairs})"
             " order by priority, available_at, run_id limit ?"
         )
         names = [name for pair in workflows for name in pair]
-        return [row[0] for row in self._rows(sql, *queues, self._now(), *leave_out, *names, limit)]
+        return [row[0] for row in self._rows(sql, *queues, worker_id, self._now(), *leave_out, *names, limit)]
 
     def _take(self, worker_id: str, run_id: str) -> RunRow:
         sql = f"update runs set state = 'running', fence = fence + 1, owner = ?, attempts = attempts + 1 where run_id = ? returning {RUN_COLUMNS}"
@@ -422,12 +441,19 @@ class SqliteStore:
         limit: int = 100,
         before: str | None = None,
     ) -> list[RunRow]:
-        filters = {"tenant = ?": tenant, "workflow = ?": workflow, "key = ?": key, "run_id < ?": before}
+        filters = {
+            "tenant = ?": tenant,
+            "workflow = ?": workflow,
+            "key = ?": key,
+            "(created_at, run_id) < (select created_at, run_id from runs where run_id = ?)": before,
+        }
         parts = [part for part, value in filters.items() if value is not None] or ["1"]
         if states:
             parts.append(f"state in ({_marks(states)})")
         values = [value for value in filters.values() if value is not None]
-        sql = f"select {RUN_COLUMNS} from runs where {' and '.join(parts)} order by run_id desc limit ?"
+        sql = (
+            f"select {RUN_COLUMNS} from runs where {' and '.join(parts)} order by created_at desc, run_id desc limit ?"
+        )
         return [run_row(SQLITE, row) for row in await self._call(lambda: self._rows(sql, *values, *states, limit))]
 
     # Signals

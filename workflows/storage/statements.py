@@ -22,6 +22,7 @@ with due as materialized (
   select run_id from runs
    where queue = any($2) and state in ('ready','suspended') and available_at <= threadline_now() and tenant <> all($6)
      and (workflow, version) in (select * from unnest($4::text[], $5::text[]))
+     and exists (select from workers where worker_id = $1)  -- one that was reaped must not claim before it has noticed
    order by priority, available_at, run_id limit $3 for update skip locked)
 update runs r set state = 'running', fence = fence + 1, owner = $1, attempts = attempts + 1
   from due where r.run_id = due.run_id returning {R_RUN}

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 
 import structlog
+from pydantic_core import to_json
 
 from workflows.storage.base import Store
 from workflows.storage.schema import Insert
@@ -26,6 +27,10 @@ class StoreSink:
         self.dropped = 0
 
     def put(self, span: Span) -> None:
+        try:
+            to_json(span.attributes)  # one that can't be stored must not hold up the batch it would be in
+        except ValueError:
+            span.attributes = {"unstorable": True}
         if len(self._waiting) >= LIMIT:
             self.dropped += 1
             return
