@@ -8,7 +8,7 @@ async with Emulator(config, environment="dev") as emulator:
 from bot.emulator.client import EmulatorClient
 from bot.emulator.config import AppCommand, EmulatorConfig
 from bot.emulator.emulator import Emulator
-from bot.emulator.errors import ControlError, EmulatorError, PortBusyError, WrongEnvironmentError
+from bot.emulator.errors import ControlError, EmulatorError, PortBusyError, StateFileError, WrongEnvironmentError
 
 __all__ = [
     "AppCommand",
@@ -18,5 +18,6 @@ __all__ = [
     "EmulatorConfig",
     "EmulatorError",
     "PortBusyError",
+    "StateFileError",
     "WrongEnvironmentError",
 ]

@@ -1,6 +1,7 @@
 """What the local Slack knows about the app under development."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 BOT_SCOPES = (
@@ -32,6 +33,8 @@ class EmulatorConfig:
     `request_url` takes events, commands and interactivity. Several URLs are replicas: deliveries rotate over them and
     a retry goes to the next one. Empty: deliveries wait until a URL is set. An empty `bot_token` leaves the first
     workspace without the app, so that it has to be installed by OAuth. `port` 0 takes any free one.
+    With a `state_path` everything a person could see is kept in that file and is there again at the next start, with the
+    secrets and the token of the first one, whatever these are now. None: it is all gone at the end.
     `mention_order` says which event of the pair for one mention is sent first; Slack promises neither.
     """
 
@@ -49,6 +52,7 @@ class EmulatorConfig:
     redirect_urls: tuple[str, ...] = ()
     mention_order: Literal["app_mention", "message"] = "app_mention"
     ack_timeout_s: float = 3.0
+    state_path: Path | None = None
 
 
 def request_urls(value: str | tuple[str, ...] | list[str]) -> tuple[str, ...]:

@@ -5,12 +5,14 @@ import itertools
 import json
 import time
 from collections import deque
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 from urllib.parse import urlencode
 
 import aiohttp
 import structlog
+from pydantic import ConfigDict
 
 from bot.emulator.clock import Clock
 from bot.emulator.config import EmulatorConfig, request_urls
@@ -40,6 +42,11 @@ class Attempt:
 @dataclass(slots=True)
 class Delivery:
     """One event on its way. `done`: no further attempt will follow; `delivered`: the app acknowledged it."""
+
+    # memory.py lets pydantic read it back; the asyncio.Event is made anew.
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(
+        arbitrary_types_allowed=True, ser_json_bytes="base64", val_json_bytes="base64"
+    )
 
     event_id: str
     team_id: str
@@ -125,6 +132,13 @@ class Deliveries:
             self._start(delivery, before if copies == 1 else None)
             before = delivery
         return deliveries
+
+    def resume(self, deliveries: Iterable[Delivery]) -> None:
+        """Go on with deliveries that a stop cut short, as if they had not been tried: it is another app that listens now."""
+        for delivery in deliveries:
+            delivery.attempts.clear()
+            self.log.append(delivery)
+            self._start(delivery, None)
 
     async def ask(self, fields: dict[str, str]) -> Reply:
         """POST a command or an interaction once, as Slack does, and return the app's answer."""

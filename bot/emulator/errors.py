@@ -3,6 +3,7 @@
 EmulatorError
 ├── WrongEnvironmentError   started outside dev and tests: ask an operator
 ├── PortBusyError           another program owns the port: choose another one
+├── StateFileError          what was remembered can't be read: ask an operator, or begin anew
 ├── BadRequestError         the control API was asked for something impossible: fix the input (400)
 │   └── NotFoundError       ... because the thing it names does not exist (404)
 ├── SlackError              a Web API call answers {"ok": false, "error": code}
@@ -22,6 +23,10 @@ class WrongEnvironmentError(EmulatorError):
 
 class PortBusyError(EmulatorError):
     """Another program listens on the port."""
+
+
+class StateFileError(EmulatorError):
+    """The file that a local Slack remembers everything in is broken, or of another version."""
 
 
 class BadRequestError(EmulatorError):

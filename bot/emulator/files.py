@@ -1,6 +1,7 @@
-"""Uploaded files, kept in memory."""
+"""Uploaded files."""
 
 import mimetypes
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from urllib.parse import quote
@@ -61,6 +62,13 @@ class Files:
         file = File(new_id("F"), team_id, user_id, name, name, int(now_s), content)
         self._files[file.id] = file
         return file
+
+    def all(self) -> list[File]:
+        return list(self._files.values())
+
+    def put(self, files: Iterable[File]) -> None:
+        """Take files that exist already."""
+        self._files.update((file.id, file) for file in files)
 
     def find(self, file_id: str) -> File | None:
         return self._files.get(file_id)

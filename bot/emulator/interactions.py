@@ -68,7 +68,7 @@ class Interactions:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._triggers: dict[str, Trigger] = {}
-        self._response_urls: dict[str, ResponseUrl] = {}
+        self.response_urls: dict[str, ResponseUrl] = {}
         self.views: dict[str, View] = {}
         self.homes: dict[str, View] = {}
 
@@ -94,12 +94,12 @@ class Interactions:
         """The id of a response URL: five uses, thirty minutes."""
         response_id = new_secret("r")
         expires_s = self._clock.now() + RESPONSE_URL_LIFE_S
-        self._response_urls[response_id] = ResponseUrl(team_id, channel_id, user_id, expires_s, original_ts, thread_ts)
+        self.response_urls[response_id] = ResponseUrl(team_id, channel_id, user_id, expires_s, original_ts, thread_ts)
         return response_id
 
     def use_response_url(self, response_id: str) -> ResponseUrl:
         """Take one use. Raises SlackError `expired_url` or `used_url`, Slack's words for it."""
-        answer = self._response_urls.get(response_id)
+        answer = self.response_urls.get(response_id)
         if answer is None or self._clock.now() > answer.expires_s:
             raise SlackError("expired_url")
         if answer.uses_left <= 0:
@@ -108,7 +108,7 @@ class Interactions:
         return answer
 
     def response_url(self, response_id: str) -> ResponseUrl:
-        return self._response_urls[response_id]
+        return self.response_urls[response_id]
 
     def add_view(self, team_id: str, user_id: str, body: Json) -> View:
         view = View(new_id("V"), team_id, user_id, body, new_secret("")[:12])

@@ -99,6 +99,10 @@ class Timeline:
         """Everything in a channel, replies and ephemeral messages too."""
         return list(self._channels.get(channel_id, ()))
 
+    def everything(self) -> Iterator[Message]:
+        """Every message of every channel."""
+        return (message for channel in self._channels.values() for message in channel)
+
     def top_level(self, channel_id: str) -> Iterator[Message]:
         """What stands in the channel itself: roots, messages without replies and broadcast replies."""
         return (m for m in self._channels.get(channel_id, ()) if m.broadcast or m.thread_ts in {None, m.ts})

@@ -1,5 +1,6 @@
 """What the agent says it is doing in a thread: the status line and the session."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from bot.emulator.clock import Clock
@@ -73,6 +74,14 @@ class Sessions:
             "prompts": session.prompts,
             "expires_in_s": round(session.text_until_s - now_s, 3) if shown else 0,
         }
+
+    def all(self) -> list[tuple[str, str, Session]]:
+        """Every session behind its channel and root timestamp."""
+        return [(channel_id, thread_ts, session) for (channel_id, thread_ts), session in self._sessions.items()]
+
+    def put(self, sessions: Iterable[tuple[str, str, Session]]) -> None:
+        """Take sessions that exist already."""
+        self._sessions.update(((channel_id, thread_ts), session) for channel_id, thread_ts, session in sessions)
 
     def all_seen(self, channel_id: str) -> list[Json]:
         return [self.seen(channel, thread) for channel, thread in self._sessions if channel == channel_id]

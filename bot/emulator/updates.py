@@ -50,6 +50,11 @@ class Updates:
                     await self._arrived.wait()
         return self.after(number)
 
+    async def changed(self, number: int) -> None:
+        """Return when there is a change after `number`, kept or not."""
+        while self._last <= number:
+            await self._arrived.wait()
+
     def _wake(self) -> None:
         arrived, self._arrived = self._arrived, asyncio.Event()
         arrived.set()
