@@ -145,7 +145,7 @@ async def _died(stack: Stack, killer: Process, root: str, answers: int) -> bool:
 
 async def _records(stack: Stack, root: str) -> list[Record]:
     runs = [run for run in await stack.store.runs(tenant=TENANT, limit=1000) if (run.key or "").endswith(root)]
-    return await stack.store.load(min(runs, key=lambda run: run.created_at).run_id)
+    return await stack.store.load(runs[0].run_id)  # newest first
 
 
 def _finished(records: list[Record]) -> dict[str, int]:
