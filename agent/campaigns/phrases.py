@@ -28,13 +28,15 @@ def today_in(time_zone: str, now: datetime) -> date:
 def parse_period(text: str, *, now: datetime, time_zone: str = "UTC", relative_to: Period | None = None) -> Period:
     """The period that `text` means to somebody in `time_zone` at `now` (aware), cut off at today.
 
-    With `relative_to`, "the week before", "previous month", "a year earlier" and the like are counted from it.
-    Raises PeriodError for words that name no period, for one that has not begun, and for one that ends before it starts.
+    With `relative_to`, "the week before", "previous month", "a year earlier" and the like are counted from it; without, "the week
+    before" is last week. Raises PeriodError for words that name no period, for one that has not begun, and for one that ends before it starts.
     """
     if now.tzinfo is None:
         raise ValueError("now must be aware")
     today = today_in(time_zone, now)
     words = _normalise(text)
+    if _TO_COME.fullmatch(words):
+        raise PeriodError(f"there are no figures for {_shown(text)} yet: it is still to come; try {EXAMPLES}")
     try:
         period = _relative(words, relative_to) if relative_to is not None else None
         period = period or _absolute(words, today)
@@ -45,7 +47,7 @@ def parse_period(text: str, *, now: datetime, time_zone: str = "UTC", relative_t
     if period is None:
         raise UnknownPeriodError(f"{_shown(text)} is no period I can read; try {EXAMPLES}")
     if period.start > today:
-        raise PeriodError(f"{_shown(text)} has not begun yet (today is {today}); try {EXAMPLES}")
+        raise PeriodError(f"{_shown(text)} has not begun yet (today is {today.day} {today:%B %Y}); try {EXAMPLES}")
     return replace(period, end=min(period.end, today))
 
 
@@ -54,6 +56,10 @@ def _shown(text: str) -> str:
     return repr(short if len(short) <= 60 else short[:57] + "…")
 
 
+_TO_COME = re.compile(
+    r"(?:in |for |during |over |on )?(?:the )?"
+    r"(?:tomorrow|tonight|day after tomorrow|(?:next|coming|upcoming) (?:(?:\d{1,4}|[a-z]+) )?[a-z]{3,9})"
+)
 _FILLERS = re.compile(r"^(?:(?:in|for|during|over|on|within|of|across|throughout|the|whole|all of|entire|full) )+")
 _TAILS = re.compile(r"(?:,? (?:so far|until now|till now|up to now|to now))$")
 
@@ -120,6 +126,13 @@ def _unit_before(unit: str | None, to: Period) -> Period:
     return Period(add_months(month_start(end), 1 - months), end, f"the {unit} before", months=months)
 
 
+def _before_now(words: str, today: date) -> Period | None:
+    """With no week spoken of, "the week before" is the last one that is over. Which week somebody else has in mind can't be known."""
+    match = _BEFORE.fullmatch(words)
+    unit = (match["a"] or match["b"]) if match else None
+    return read_unit(f"last {unit}", today) if unit not in {None, "period", "one"} else None
+
+
 def _absolute(words: str, today: date) -> Period | None:
     bare = _FILLERS.sub("", words)
     for candidate in dict.fromkeys((words, bare)):
@@ -181,4 +194,4 @@ def _borrow(part: str, other: str) -> str:
     return f"{part} {year[0]}" if year and has_month and not re.search(r"\d{4}", part) else part
 
 
-_READERS: tuple[Callable[[str, date], Period | None], ...] = (read_unit, _since, _range)
+_READERS: tuple[Callable[[str, date], Period | None], ...] = (read_unit, _since, _range, _before_now)

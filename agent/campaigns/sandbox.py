@@ -72,7 +72,7 @@ class SandboxPlatform:
         """The tenant's account; its id derives from the tenant."""
         number = int.from_bytes(blake2b(tenant.encode(), digest_size=4).digest(), "big") % 10_000_000
         return Account(
-            id=f"sandbox-{number:07}", name="Northpeak Outdoor", currency=self._currency, time_zone=self._zone.key
+            id=f"sandbox-{number:07}", name="Sandbox account", currency=self._currency, time_zone=self._zone.key
         )
 
     async def campaigns(self, tenant: str) -> Sequence[Campaign]:

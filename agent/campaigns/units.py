@@ -110,7 +110,7 @@ def _ago(words: str, today: date) -> Period | None:
     if n < 1:
         return None
     nearest = _last_units(1, unit, today)
-    label = f"{unit} before last" if n == 2 else f"{n} {unit}s ago"
+    label = f"last {unit}" if n == 1 else f"{unit} before last" if n == 2 else f"{n} {unit}s ago"
     if unit == "week":
         shift = 7 * (n - 1) * _DAY
         return Period(nearest.start - shift, nearest.end - shift, label)

@@ -5,6 +5,8 @@ from uuid import uuid5
 
 from pydantic import Field
 
+from agent.campaigns import Period, PeriodError, parse_period
+from agent.campaigns.performance import clock_of
 from agent.models.base import Person
 from agent.reports.recurrence import cron_of
 from agent.reports.workflows import ReportRequest, Reports
@@ -62,10 +64,16 @@ class ReportDesk:
         ) -> dict[str, Any]:
             """Make a report with table and chart in the background; it is posted in this thread when it is ready."""
             thread = _place(ctx)
+            days = _period(period, ctx)
             wanted = campaigns if isinstance(campaigns, str) else tuple(campaigns)
             request = ReportRequest(channel=thread[0], root=thread[1], asker=ctx.asker, campaigns=wanted, period=period)
             await self.order(request, tenant=ctx.tenant, key=ctx.idempotency_key)
-            return {"status": "started", "detail": "It is posted in this thread when it is ready."}
+            return {
+                "status": "started",
+                "period": days.label,
+                "days": days.dates,
+                "detail": "It is posted in this thread.",
+            }
 
         return make_report
 
@@ -103,6 +111,15 @@ class ReportDesk:
             return {"status": "cancelled"}
 
         return cancel_schedule
+
+
+def _period(words: str, ctx: ToolContext) -> Period:
+    """The period meant. Raises ToolError for what can't be reported on, before a report is promised."""
+    zone = clock_of(ctx.asker.time_zone, "UTC", ctx.now)
+    try:
+        return parse_period(words, now=ctx.now, time_zone=zone)
+    except PeriodError as error:
+        raise ToolError(str(error)) from None
 
 
 def _place(ctx: ToolContext) -> tuple[str, str]:

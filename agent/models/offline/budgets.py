@@ -68,6 +68,8 @@ def _amount(tokens: Sequence[Token], whole: Clause) -> Amount | None:
     token, before = tokens[place], tokens[place - 1].word if place else ""
     value = token.value or Decimal(0)
     currency = currency_of(token.text) if token.kind == "money" else None
+    if value < 0 or (token.kind == "percent" and before == "to" and token.text.startswith("-")):
+        return Amount("negative", value, currency)
     if token.kind == "percent":
         return _percent(value, token.text, before, direction)
     if before == "by" or whole.has & _MORE:

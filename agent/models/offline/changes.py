@@ -58,6 +58,9 @@ def change_budgets(scene: Scene, request: Budget, chosen: Chosen) -> list[Told]:
 
 def _change_budget(scene: Scene, campaign: CampaignResult, amount: Amount) -> Told:
     currency = scene.account.account.currency
+    if amount.kind == "negative" or (amount.kind == "set" and amount.value == 0):
+        return Told(f"A daily budget has to be above zero, so I did nothing for {bold(campaign.name)}: it stays at {campaign.daily_budget}."
+                    " Tell me an amount above zero, by how much to raise or cut it, or to pause the campaign.")  # fmt: skip
     new = _new_amount(campaign, amount, currency)
     if new <= 0:
         return Told(f"The daily budget of {bold(campaign.name)} is {campaign.daily_budget}; that change would leave nothing."

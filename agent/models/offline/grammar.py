@@ -17,11 +17,13 @@ from agent.models.offline.names import mark
 from agent.models.offline.questions import follow_up, listing, performance, ranking
 from agent.models.offline.replies import consent, small_talk
 from agent.models.offline.requests import Report, Request, Said, Schedule, Schedules, SetStatus
-from agent.models.offline.selections import has_superlative, select, superlative
+from agent.models.offline.selections import has_superlative, names_wanted, select, superlative
 from agent.models.offline.spans import future
 from agent.models.offline.vocabulary import (
     CAMPAIGN,
     GREETINGS,
+    KNOWN,
+    OFF_TOPIC,
     PAUSE,
     POLITE,
     RESUME,
@@ -130,6 +132,12 @@ def _forecast(clause: Clause) -> list[Request]:
     return [Said("forecast", clause.text)] if future(clause.tokens) else []
 
 
+def _off_topic(clause: Clause) -> list[Request]:
+    """Asked of any assistant; the name of a place or a time in it makes it no question about campaigns."""
+    strange = clause.all_words & OFF_TOPIC or any(word not in KNOWN and word.isalpha() for word in clause.words)
+    return [Said("unknown", clause.text)] if strange and not names_wanted(clause) else []
+
+
 def _question(clause: Clause) -> list[Request]:
     for read in (ranking, listing, performance, follow_up):
         found = read(clause)
@@ -145,5 +153,5 @@ def _filler(clause: Clause) -> list[Request]:
 
 
 _RULES: tuple[Callable[[Clause], list[Request]], ...] = (
-    small_talk, consent, careful, _schedule, _email, _report, beyond, _change, _why, _help, _forecast, _question, _filler,
+    small_talk, consent, careful, _schedule, _email, _report, beyond, _change, _why, _help, _off_topic, _forecast, _question, _filler,
 )  # fmt: skip

@@ -57,7 +57,7 @@ def handle(scene: Scene, request: Request, tools: tuple[ToolSchema, ...]) -> Han
         case Schedules():
             return Handled(services.schedules(scene, request, tools), replace(scene.topic, pending=None))
         case Said():
-            return Handled(talk.answer(request), scene.topic)
+            return Handled(_said(scene, request), scene.topic)
 
 
 def _continued(topic: Topic, request: Request) -> Request:
@@ -177,10 +177,9 @@ def _change(scene: Scene, request: Budget | SetStatus) -> Handled:
         if isinstance(request, Budget)
         else changes.set_statuses(scene, request, chosen)
     )
-    waiting = tuple(each.waiting for each in told if each.waiting)
     open_amount = isinstance(request, Budget) and request.amount is None
     topic = replace(
-        scene.topic, names=chosen.names, everything=False, last=request, waiting=waiting, pending=None, choices=(),
+        scene.topic, names=chosen.names, everything=False, last=request, pending=None, choices=(),
         metrics=() if not open_amount else scene.topic.metrics,
     )  # fmt: skip
     text = changes.together(told)
@@ -217,9 +216,14 @@ def _report(scene: Scene, request: Report) -> Handled:
         return _ask(scene, request, chosen)
     campaigns = "all" if chosen.everything or not chosen.names else list(chosen.names)
     about = "all campaigns" if isinstance(campaigns, str) else listed(campaigns)
-    period = scene.period(request.period, relative=False, inherit=False)
+    period = scene.period(request.period, relative=request.period is not None, inherit=False)
     topic = replace(scene.topic, names=chosen.names, everything=campaigns == "all", last=request, pending=None)
     return Handled(services.report(scene, campaigns, period, about=about), topic, period)
+
+
+def _said(scene: Scene, said: Said) -> str:
+    still = talk.undecided(scene.waiting) if said.kind == "stop" else ""
+    return f"{talk.answer(said)} {still}".strip()
 
 
 def _answered(scene: Scene, answer: Answer, tools: tuple[ToolSchema, ...]) -> Handled:
@@ -233,14 +237,10 @@ def _answered(scene: Scene, answer: Answer, tools: tuple[ToolSchema, ...]) -> Ha
             request = _with(topic.pending, Selection(names=names))
             return handle(replace(scene, topic=replace(topic, pending=None, choices=())), request, tools)
         return Handled(f"Which one: {listed(topic.choices, word='or')}?", topic)
-    if topic.waiting and answer.yes:
-        waiting = " and ".join(f"**{plain(each)}**" for each in topic.waiting)
-        return Handled(
-            f"That waits for approval: {waiting}. A yes here does not approve it: that is done where the approval was asked for.",
-            topic,
-        )
+    if scene.waiting and answer.yes:
+        return Handled(talk.unapproved(scene.waiting), topic)
     if answer.yes is False:
-        return Handled("All right.", topic)
+        return Handled(f"All right. {talk.undecided(scene.waiting)}".strip(), topic)
     return Handled(
         "There is nothing open that I could do on that. Tell me what to do, for example: pause Spring Sale.", topic
     )

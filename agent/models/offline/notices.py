@@ -36,11 +36,11 @@ def approvals(turns: list[Turn]) -> dict[str, Approval]:
     }
 
 
-def decided(text: str, asked: dict[str, Approval]) -> str | None:
-    """The summary of the call that a notice says was decided on, if it is in the window."""
-    found = _APPROVAL.search(text)
-    approval = asked.get(found["id"]) if found else None
-    return approval.summary if approval else None
+def undecided(turns: list[Turn], asked: dict[str, Approval]) -> tuple[str, ...]:
+    """What the approvals are for that no notice says were decided, in the order they were asked for."""
+    notices = [message.text for turn in turns for _, message in turn.inputs if message.notice]
+    decided = {found["id"] for text in notices if (found := _APPROVAL.search(text)) and _DECIDED.search(text)}
+    return tuple(each.summary or each.call.name for id_, each in asked.items() if id_ not in decided)
 
 
 def told(text: str, asked: dict[str, Approval], desk: Desk, *, at: int) -> str:

@@ -30,9 +30,10 @@ class Plan:
 
 @dataclass
 class _Course:
-    """The course of a conversation: what was spoken of, and the campaigns as last seen."""
+    """The course of a conversation: the approvals that are open, what was spoken of, and the campaigns as last seen."""
 
     request: ModelRequest
+    waiting: tuple[str, ...]
     topic: Topic = field(default_factory=Topic)
     account: CampaignList = _NO_ACCOUNT
 
@@ -41,31 +42,22 @@ def plan(request: ModelRequest) -> Plan:
     """The next step of the open turn. The turns before it are gone through for what its follow-ups refer to."""
     found = turns(request.messages)
     asked = notices.approvals(found)
-    course = _Course(request)
+    course = _Course(request, notices.undecided(found, asked))
     for turn in found[:-1]:
-        _go_through(course, turn, asked)
+        _go_through(course, turn)
     return _answer(course, found[-1], asked)
 
 
-def _go_through(course: _Course, turn: Turn, asked: dict[str, notices.Approval]) -> None:
+def _go_through(course: _Course, turn: Turn) -> None:
     desk = Desk(turn.entries, _offered(course.request))
     course.account = desk.campaigns() or course.account
     period: str | None = None
     by_place = _requests(course, turn)
     for at, message in turn.inputs:
-        course.topic = _decided(course.topic, message, asked)
         for each in by_place.get(at, []):
             handled = handle(_scene(course, desk, message, turn, period), each, course.request.tools)
             course.topic, period = handled.topic, handled.period or period
     course.topic = _settled(course.topic, turn)
-
-
-def _decided(topic: Topic, message: Message, asked: dict[str, notices.Approval]) -> Topic:
-    """What was decided waits no more."""
-    if not message.notice or not topic.waiting:
-        return topic
-    summary = notices.decided(message.text, asked)
-    return replace(topic, waiting=tuple(each for each in topic.waiting if each != summary))
 
 
 def _answer(course: _Course, turn: Turn, asked: dict[str, notices.Approval]) -> Plan:
@@ -77,7 +69,6 @@ def _answer(course: _Course, turn: Turn, asked: dict[str, notices.Approval]) -> 
     period: str | None = None
     by_place = _requests(course, turn)
     for at, message in turn.inputs:
-        course.topic = _decided(course.topic, message, asked)
         if message.notice:
             sections.append(("", notices.told(message.text, asked, desk, at=at)))
             continue
@@ -125,7 +116,9 @@ def _requests(course: _Course, turn: Turn) -> dict[int, list[Request]]:
 def _scene(course: _Course, desk: Desk, message: Message, turn: Turn, period: str | None) -> Scene:
     zones = {_zone(each) for _, each in turn.inputs if not each.notice}
     now: datetime = course.request.now
-    return Scene(desk, course.account, course.topic, now, _zone(message), exact=len(zones) > 1, turn_period=period)
+    return Scene(
+        desk, course.account, course.topic, now, _zone(message), exact=len(zones) > 1, turn_period=period, waiting=course.waiting
+    )  # fmt: skip
 
 
 def _settled(topic: Topic, turn: Turn) -> Topic:

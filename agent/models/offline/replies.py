@@ -4,6 +4,10 @@ from agent.models.offline.clauses import Clause
 from agent.models.offline.requests import Answer, Request, Said
 from agent.models.offline.vocabulary import GREETINGS, NO, ORDINALS, POLITE, THANKS, YES
 
+_STOPS = frozenset({
+    ("stop",), ("stop", "it"), ("stop", "that"), ("cancel",), ("cancel", "that"), ("never", "mind"), ("nevermind",), ("forget", "it"),
+})  # fmt: skip
+
 
 def small_talk(clause: Clause) -> list[Request]:
     rest = [
@@ -33,7 +37,7 @@ def small_talk(clause: Clause) -> list[Request]:
     }
     if set(rest) & THANKS and set(rest) <= THANKS | YES | extra | POLITE and not set(rest) & {"why", "what"}:
         return [Said("thanks")]
-    if clause.words in {("stop",), ("stop", "it"), ("cancel",), ("never", "mind"), ("nevermind",), ("forget", "it")}:
+    if tuple(word for word in clause.words if word not in POLITE) in _STOPS:
         return [Said("stop")]
     if clause.has & {"undo", "revert"} or clause.words[:2] == ("roll", "back"):
         return [Said("undo", clause.text)]

@@ -74,9 +74,9 @@ class Ranking:
 
 @dataclass(frozen=True, slots=True)
 class Amount:
-    """How a budget changes: to a value, by a difference, or by a factor. `currency` is the one named, if any."""
+    """How a budget changes: to a value, by a difference, or by a factor; a negative amount changes none. `currency` is the one named, if any."""
 
-    kind: Literal["set", "add", "factor"]
+    kind: Literal["set", "add", "factor", "negative"]
     value: Decimal
     currency: str | None = None
 
@@ -166,8 +166,7 @@ Request = (
 class Topic:
     """What was spoken of last, for follow-ups: which campaigns, which days (in words, or ISO once a result named them), which metrics.
 
-    `pending` is the request whose campaigns are still to be chosen from `choices`. `waiting` are summaries of calls for which an
-    approval was asked.
+    `pending` is the request whose campaigns are still to be chosen from `choices`.
     """
 
     names: tuple[str, ...] = ()
@@ -177,4 +176,3 @@ class Topic:
     last: Request | None = None
     pending: Request | None = None
     choices: tuple[str, ...] = ()
-    waiting: tuple[str, ...] = ()

@@ -5,9 +5,8 @@ from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from difflib import get_close_matches
 
-from agent.campaigns import Period, PeriodError, parse_period, parse_relative
+from agent.campaigns import Period, PeriodError, UnknownPeriodError, parse_period, parse_relative
 from agent.campaigns.dates import add_months
-from agent.campaigns.phrases import today_in
 from agent.campaigns.results import CampaignList, CampaignResult, Performance
 from agent.models.offline.desk import Desk, Outcome
 from agent.models.offline.figures import ranked_rows
@@ -32,7 +31,7 @@ class Chosen:
 
 @dataclass(frozen=True)
 class Scene:
-    """`turn_period` is the period named earlier in this turn; with `exact`, periods go to tools as dates.
+    """`turn_period` is the period named earlier in this turn; with `exact`, periods go to tools as dates. `waiting` are open approvals.
 
     The tool reads words by the clock of one person; when people of several time zones ask in one turn, only dates are right for each.
     """
@@ -44,6 +43,7 @@ class Scene:
     time_zone: str
     exact: bool = False
     turn_period: str | None = None
+    waiting: tuple[str, ...] = ()
 
     @property
     def campaigns(self) -> tuple[CampaignResult, ...]:
@@ -60,10 +60,23 @@ class Scene:
             return (self.turn_period or (self.topic.period if inherit else None)) or DEFAULT_PERIOD
         words = _bare(text)
         if relative:
-            found = parse_relative(words, self._base())
+            found = self._relative(words)
             if found is not None:
                 return _iso(found)
         return self._dated(words) if self.exact else words
+
+    def _relative(self, words: str) -> Period | None:
+        """The period counted from the one spoken of. With none, words that can stand alone ("the week before") are the tool's to read."""
+        base = self._spoken()
+        if base is not None:
+            return parse_relative(words, base)
+        try:
+            parse_period(words, now=self.now, time_zone=self.time_zone)
+        except UnknownPeriodError:
+            return parse_relative(words, parse_period(DEFAULT_PERIOD, now=self.now, time_zone=self.time_zone))
+        except PeriodError:
+            return None  # the tool says what is wrong with it
+        return None
 
     def _dated(self, words: str) -> str:
         try:
@@ -71,15 +84,13 @@ class Scene:
         except PeriodError:
             return words
 
-    def _base(self) -> Period:
-        today = today_in(self.time_zone, self.now)
+    def _spoken(self) -> Period | None:
+        """The period spoken of before, if it could be read."""
         text = self.turn_period or self.topic.period
-        if text is None:
-            return Period(today, today, "today")
         try:
-            return whole_months(parse_period(text, now=self.now, time_zone=self.time_zone))
+            return whole_months(parse_period(text, now=self.now, time_zone=self.time_zone)) if text else None
         except PeriodError:
-            return Period(today, today, "today")
+            return None
 
     def choose(self, which: Selection, *, changing: bool = False) -> Chosen:
         """The campaigns a selection means. Without a word about which, nothing is chosen."""

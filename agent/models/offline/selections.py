@@ -6,13 +6,24 @@ from agent.campaigns.platform import Channel, Status
 from agent.models.offline.clauses import Clause
 from agent.models.offline.requests import Selection, Unclear
 from agent.models.offline.vocabulary import (
+    ASKING,
     BEST,
     CAMPAIGN,
     CHANNELS,
+    COMPARE,
+    CUT,
     EVERYTHING,
+    FACTORS,
     KNOWN,
     MOST,
+    OFF_TOPIC,
+    PAUSE,
+    POLITE,
+    RAISE,
+    RESUME,
+    SHOWING,
     SUPERLATIVES,
+    TREND,
 )
 from agent.models.offline.words import Token
 
@@ -107,6 +118,8 @@ def _points_back(clause: Clause) -> bool:
 
 def _unknown(clause: Clause, *, found: bool) -> Iterator[str]:
     """Runs of words that must be a name nobody has: quoted, beside other names, or where a name is wanted and none was found."""
+    if not names_wanted(clause):
+        return
     for run, before, after in _runs(clause):
         text = " ".join(token.text for token in run)
         if run[0].kind == "quote":
@@ -116,6 +129,39 @@ def _unknown(clause: Clause, *, found: bool) -> Iterator[str]:
             not found and (run[0].text[:1].isupper() or before in _OBJECT or not before)
         ):
             yield text
+
+
+def names_wanted(clause: Clause) -> bool:
+    """Whether strange words in it may name a campaign: it asks for figures or a change, or it is hardly more than the words.
+
+    "What is the weather in Berlin?" and "tell me a joke with code" are about something else, and Berlin is no campaign that is missing.
+    """
+    if clause.names or clause.metrics or clause.has & _ABOUT_CAMPAIGNS or any(t.kind == "quote" for t in clause.rest):
+        return True
+    if clause.all_words & OFF_TOPIC:
+        return False
+    asked = clause.has & ASKING - {"and"}
+    doing = clause.has & {"do", "did", "doing", "going", "went", "running", "ran"} and clause.first not in {
+        "do",
+        "does",
+    }
+    if clause.spans or (asked and doing):
+        return True
+    strange = [token for token in clause.rest if token.kind == "word" and token.word not in KNOWN]
+    if clause.has & SHOWING and not clause.question:
+        return any(token.text[:1].isupper() for token in strange)
+    opening = [word for word in clause.words if word in KNOWN and word not in POLITE | {"the", "about", "'s"}]
+    return (
+        not asked
+        or ("about" in clause.has and len(opening) < 2)
+        or (clause.first in {"how", "how's"} and len(opening) < 3)
+    )
+
+
+_ABOUT_CAMPAIGNS = (
+    CAMPAIGN | PAUSE | RESUME | COMPARE | TREND | SUPERLATIVES | RAISE | CUT | set(FACTORS) | {"set", "change", "budget", "budgets"}
+    | {"report", "reports", "perform", "performed", "performing", "performs", "performance", "numbers", "figures", "stats", "results"}
+) - {"up", "more", "less", "higher", "hold", "line", "lines", "one", "ones", "half"}  # fmt: skip
 
 
 def _runs(clause: Clause) -> Iterator[tuple[list[Token], str, str]]:

@@ -20,8 +20,18 @@ def report(scene: Scene, campaigns: list[str] | str, period: str, *, about: str)
     if outcome is None:
         return ""
     if outcome.kind == "done":
-        return f"I started the report on {about}, {plain(period)}.{_detail(outcome)}"
+        # It may be posted before this is: the words are true either way.
+        return (
+            f"I have a report made on {about}, {_days(outcome, period)}: it is posted in this thread.{_detail(outcome)}"
+        )
     return _unfinished(outcome, "make the report")
+
+
+def _days(outcome: Outcome, period: str) -> str:
+    """The period with its exact days, as far as the tool tells them."""
+    data = outcome.data if isinstance(outcome.data, dict) else {}
+    label, days = str(data.get("period") or ""), str(data.get("days") or "")
+    return plain(f"{label} ({days})" if label and days and label != days else days or period)
 
 
 def schedule(scene: Scene, request: Schedule) -> str:

@@ -1,6 +1,8 @@
 """What the offline model says without a tool: small talk, help, and what it can't or must not do."""
 
-from agent.models.offline.markdown import quoted
+from collections.abc import Sequence
+
+from agent.models.offline.markdown import listed, quoted
 from agent.models.offline.requests import Said, Simple
 
 HELP = """\
@@ -42,3 +44,25 @@ _TEXTS: dict[Simple, str] = {
 def answer(said: Said) -> str:
     """The words for it."""
     return HELP if said.kind == "help" else _TEXTS[said.kind].format(text=quoted(said.text))
+
+
+def unapproved(waiting: Sequence[str]) -> str:
+    """A yes is no approval: what waits for one, and where it is given."""
+    one = len(waiting) == 1
+    those = f"That waits for approval: {listed(waiting)}." if one else f"These wait for approval: {listed(waiting)}."
+    return f"{those} A yes here does not approve {'it' if one else 'them'}: use the Approve button on {_card(waiting)}."
+
+
+def undecided(waiting: Sequence[str]) -> str:
+    """What still waits after a stop or a no, and how to turn it down; empty if nothing does."""
+    if not waiting:
+        return ""
+    one = len(waiting) == 1
+    count = "1 approval still waits" if one else f"{len(waiting)} approvals still wait"
+    return (
+        f"{count}: {listed(waiting)}. To turn {'it' if one else 'them'} down, use the Deny button on {_card(waiting)}."
+    )
+
+
+def _card(waiting: Sequence[str]) -> str:
+    return "the card" if len(waiting) == 1 else "each card"

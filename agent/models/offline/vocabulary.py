@@ -57,6 +57,13 @@ YES = frozenset(
     {"yes", "yep", "yeah", "yup", "sure", "ok", "okay", "confirm", "confirmed", "correct", "right", "exactly"}
 )
 NO = frozenset({"no", "nope", "nah", "neither"})
+OFF_TOPIC = frozenset({
+    "weather", "temperature", "rain", "joke", "jokes", "poem", "song", "story", "recipe", "news", "president", "capital",
+    "football", "soccer", "game", "match", "movie", "film", "translate", "translation", "horoscope", "lottery", "code",
+    "python", "time", "birthday", "restaurant", "lunch", "dinner", "coffee", "flight", "hotel", "music", "sky", "planet", "country",
+    "population",
+})  # fmt: skip
+"""What people ask an assistant of any kind for, and this one can't answer."""
 PRONOUNS = frozenset({"it", "them", "those", "these", "that", "this", "they", "its", "their"})
 ORDINALS = {
     "first": 0,

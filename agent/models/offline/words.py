@@ -10,6 +10,8 @@ Kind = Literal["word", "number", "money", "percent", "date", "quote", "mark", "n
 
 _APOSTROPHE = "\N{RIGHT SINGLE QUOTATION MARK}"
 _NUMBER = r"\d+(?:[.,]\d+)*"
+_MINUS = r"(?:(?<![\w.,)%-])(?<!\d\s)-)"
+"""A sign, and neither the hyphen of a name nor the dash of a range."""
 _CURRENCY = r"(?:€|\$|£|¥|eur\b|euros?\b|usd\b|dollars?\b|gbp\b|pounds?\b|bucks?\b)"
 _TOKENS = re.compile(
     rf"""
@@ -17,20 +19,25 @@ _TOKENS = re.compile(
     | (?P<quote> "[^"\n]{{1,200}}" | \u201c[^\u201d\n]{{1,200}}\u201d | \u00ab[^\u00bb\n]{{1,200}}\u00bb | `[^`\n]{{1,200}}` )
     | (?P<date>  \d{{4}}-\d{{1,2}}-\d{{1,2}}\b | \d{{1,2}}\.\d{{1,2}}\.\d{{4}}\b | \d{{4}}-\d{{2}}\b(?!-) | \d{{1,2}}:\d{{2}} )
     | (?P<percent> [+-]?{_NUMBER}\s?(?:%|percent\b|per\ cent\b|pct\b) )
-    | (?P<money> (?:[€$£¥]|\b(?:eur|usd|gbp)\s)\s?{_NUMBER}(?:k\b)? | {_NUMBER}(?:k)?\s?{_CURRENCY} )
-    | (?P<number> {_NUMBER}(?:k\b)?(?![^\W\d_]) )
+    | (?P<money> {_MINUS}?(?:[€$£¥]|\b(?:eur|usd|gbp)\s)\s?-?{_NUMBER}(?:k\b)? | {_MINUS}?{_NUMBER}(?:k)?\s?{_CURRENCY} )
+    | (?P<number> {_MINUS}?{_NUMBER}(?:k\b)?(?![^\W\d_]) )
     | (?P<word>  vs\. | \d+[^\W\d_]+ | [^\W\d_]\w*(?:'[^\W\d_]+)* )
     | (?P<mark>  \.\.+ | [.,;:?!\n/()&+*-] | \u2013 | \u2014 | … )
     """,
     re.VERBOSE | re.IGNORECASE,
 )
+_SPOKEN_MINUS = re.compile(
+    r"\b(?:minus|negative)\s+(?=(?:[€$£¥]|(?:eur|usd|gbp)\s)?\s?\d)|(?<=\b(?:to|by|at)\s)[\u2013\u2014-]\s?(?=[€$£¥]?\s?\d)",
+    re.IGNORECASE,
+)
+"""A minus in words, and dashes that stand for one."""
 _FENCED = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 _QUOTED_LINE = re.compile(r"^[ \t]*(?:>|&gt;).*$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A piece of text. `word` is what it is compared by; `names` the campaigns a name token may mean.
+    """A piece of text. `word` is what it is compared by; `names` the campaigns a name token may mean. A percentage's sign is in its text.
 
     `plural` says that all of them are meant, `unsure` that no campaign is called quite that.
     """
@@ -46,7 +53,8 @@ class Token:
 
 def tokenise(text: str) -> list[Token]:
     """The tokens of a message. Block quotes and code blocks are somebody else's words and left out."""
-    plain = _QUOTED_LINE.sub("", _FENCED.sub("", text)).replace(_APOSTROPHE, "'")
+    plain = _QUOTED_LINE.sub("", _FENCED.sub("", text)).replace(_APOSTROPHE, "'").replace("\N{MINUS SIGN}", "-")
+    plain = _SPOKEN_MINUS.sub("-", plain)
     return [_token(match) for match in _TOKENS.finditer(plain) if match.lastgroup != "skip"]
 
 
@@ -62,6 +70,8 @@ def _token(match: re.Match[str]) -> Token:
         word = word.rstrip(".")
         word = word.removesuffix("'s") if word not in {"let's", "what's", "how's", "that's", "it's"} else word
     value = number(text) if kind in {"percent", "money", "number"} else None
+    if value is not None and kind != "percent" and "-" in text:
+        value = -value
     return Token(text, word, kind, value)
 
 

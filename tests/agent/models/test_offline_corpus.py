@@ -53,6 +53,12 @@ CALLS: list[tuple[str, list[Call]]] = [
     ("how did we do on Black Friday 2025?", [figures(period="Black Friday 2025")]),
     ("results from 1 to 7 November", [figures(period="from 1 to 7 November")]),
     ("How did we do on Monday?", [figures(period="Monday")]),
+    # "the week before" with nothing before it
+    ("and the week before?", [figures(period="week before")]),
+    ("the previous week", [figures(period="previous week")]),
+    ("how did Brand Search do the week before?", [figures(BRAND, period="week before")]),
+    ("and the month before?", [figures(period="month before")]),
+    ("and the period before?", [figures(period="2026-11-15..2026-11-21")]),
     ("How did it go in 2025?", [figures(period="2025")]),
     # performance of one or some
     ("How did Brand Search do last week?", [figures(BRAND, period="last week")]),
@@ -146,6 +152,8 @@ CALLS: list[tuple[str, list[Call]]] = [
     ("set Brand Search to 1,250.50", [budget(BRAND, "1250.5")]),
     ("set Brand Search to 1.250,50 €", [budget(BRAND, "1250.5")]),
     ("set Spring Sale to 79.99", [budget(SPRING, "79.99")]),
+    ("Brand Search - 80 euros per day", [budget(BRAND, "80")]),
+    ("change Brand Search by -10%", [budget(BRAND, "108")]),
     ("change Brand Search budget to 100, Spring Sale to 70", [budget(BRAND, "100"), budget(SPRING, "70")]),
     ("bring the Brand Search budget up to 150", [budget(BRAND, "150")]),
     ("take Brand Search down to 100 euros a day", [budget(BRAND, "100")]),
@@ -192,6 +200,19 @@ CALLS: list[tuple[str, list[Call]]] = [
     ("cancel the monday summary", [("cancel_schedule", {"name": "monday"})]),
 ]
 
+NOT_ABOVE_ZERO = (
+    "-5", "- 5", "\N{MINUS SIGN}5", "\N{EN DASH}5", "minus 5", "negative 5", "-€5", "€-5", "\N{MINUS SIGN}€5", "minus €5", "-5 €",
+    "-5 euros", "-EUR 5", "minus 5 euros", "-1,250.50", "-2k", "0", "€0", "0.00", "-0", "-20%", "minus 20 percent",
+)  # fmt: skip
+
+OFF_TOPIC = (
+    "what is the weather in Berlin?", "What was the weather in Berlin last week?", "is it raining in Hamburg?",
+    "tell me a joke with code", "tell me a joke about Berlin", "What is the capital of France?", "who is Angela Merkel?",
+    "What time is it in Tokyo?", "who won the game yesterday?", "translate good evening to Spanish", "do you know Kubernetes?",
+    "can you write me a poem about Berlin?", "where can I eat in Munich?",
+)  # fmt: skip
+"""Asked of any assistant: no campaign is missing here."""
+
 SAYS: list[tuple[str, str]] = [
     ("hi", "Hello"),
     ("good morning team", "Hello"),
@@ -203,6 +224,7 @@ SAYS: list[tuple[str, str]] = [
     ("how do I pause a campaign?", "offline model"),
     ("What's the weather?", "don't understand"),
     ("asdf qwer", "know no campaign called"),
+    *((text, "don't understand") for text in OFF_TOPIC),
     ("why did ROAS drop?", "can't tell why"),
     ("should I raise the budget of Brand Search?", "can't give advice"),
     ("what would happen if we paused Spring Sale?", "can't give advice"),
@@ -237,6 +259,9 @@ SAYS: list[tuple[str, str]] = [
     ("set Brand Search to $80", "in EUR"),
     ("set Brand Search to 600 per week", "per day"),
     ("set Brand Search to 120", "€120.00 already"),
+    *((f"set the budget of Brand Search to {amount}", "has to be above zero") for amount in NOT_ABOVE_ZERO),
+    ("raise Brand Search by -5", "has to be above zero"),
+    ("Brand Search to minus 5 euros per day", "has to be above zero"),
     ("cut Newsletter Win-Back by 20 euros", "leave nothing"),
     ("pause Winter Clearance", "paused already"),
     ("is Spring Sale paused?", "is **active**"),

@@ -129,7 +129,32 @@ async def test_a_yes_in_the_conversation_is_no_approval(dialogue: Dialogue) -> N
     await dialogue.say("set Spring Sale to 120")
     answer = await dialogue.say("yes, do it")
     assert dialogue.called() == []
-    assert "does not approve" in answer
+    assert "does not approve it: use the Approve button on the card" in answer
+
+
+@pytest.mark.parametrize("between", [[], ["how did we do last week?"], ["thanks", "which campaign is the worst?"]])
+@pytest.mark.parametrize(
+    "word, said, button", [("yes, do it", "does not approve them", "Approve"), ("stop", "2 approvals still wait", "Deny"),
+                           ("no", "2 approvals still wait", "Deny"), ("please stop", "2 approvals still wait", "Deny")],
+)  # fmt: skip
+async def test_every_open_approval_is_named_with_where_it_is_decided(
+    dialogue: Dialogue, between: list[str], word: str, said: str, button: str
+) -> None:
+    await dialogue.say("pause Spring Sale and raise Brand Search by 20%")
+    for text in between:
+        await dialogue.say(text)
+    answer = await dialogue.say(word)
+    assert said in answer
+    assert "**Pause Spring Sale** and **Change the daily budget of Brand Search from €120.00 to €144.00**" in answer
+    assert f"use the {button} button on each card" in answer
+    assert dialogue.called() == []
+
+
+async def test_what_was_decided_waits_no_more(dialogue: Dialogue) -> None:
+    first = await approval_of(dialogue, "pause Spring Sale")
+    await approval_of(dialogue, "pause Brand Search")
+    await dialogue.notice(f"approval {first}: denied by Bo")
+    assert "1 approval still waits: **Pause Brand Search**" in await dialogue.say("stop")
 
 
 async def test_a_change_that_runs_at_once_is_reported_with_old_and_new(world: World) -> None:
@@ -273,7 +298,24 @@ async def test_a_report_that_was_started_is_said_to_be(world: World) -> None:
         world, extra=EXTRA_TOOLS, script={"make_report": {"status": "started", "message": "It takes a minute."}}
     )
     answer = await dialogue.say("make a report on Brand Search for October")
-    assert answer == "I started the report on **Brand Search**, October. It takes a minute."
+    made = "I have a report made on **Brand Search**, {}: it is posted in this thread."
+    assert answer == f"{made.format('October')} It takes a minute."
+    dialogue.script["make_report"] = {"status": "started", "period": "October 2026", "days": "1 to 31 October 2026"}
+    answer = await dialogue.say("make a report on Brand Search for October")
+    assert answer == made.format("October 2026 (1 to 31 October 2026)")
+
+
+async def test_the_week_before_nothing_is_last_week_and_its_days_are_said(dialogue: Dialogue) -> None:
+    for text in ("and the week before?", "how did Brand Search do the week before?"):
+        dialogue.messages.clear()
+        assert "last week (16\N{EN DASH}22 November 2026)" in await dialogue.say(text)
+
+
+async def test_a_report_on_the_week_before_is_on_the_week_before_the_one_spoken_of(world: World) -> None:
+    dialogue = Dialogue(world, extra=EXTRA_TOOLS, script={"make_report": {"status": "started"}})
+    await dialogue.say("how did we do last week?")
+    await dialogue.say("make a report for the week before")
+    assert dialogue.called() == [("make_report", {"campaigns": "all", "period": WEEK_BEFORE})]
 
 
 async def test_help_names_the_offline_model_and_other_answers_do_not(dialogue: Dialogue) -> None:
