@@ -5,6 +5,7 @@ from datetime import datetime
 
 from pydantic_core import from_json
 
+from agent.approvals import withdrawn
 from agent.channel import Channel, Delivered, Draft
 from agent.messages import Transcript, added
 from agent.models.base import Message, Text
@@ -61,6 +62,8 @@ class Answers:
         message = Message(role="assistant", parts=(Text(text=text),))
         position = await self._transcript.next_position(thread)
         ctx.write(added(thread, f"{failed.run_id}:notice", message, position=position, run_id=failed.run_id))
+        for approval_id in _unanswered_asks(records):
+            ctx.write(withdrawn(ctx.tenant, approval_id))
         draft = _abandoned_draft(records)
         return await self._channel.deliver(thread, text, delivery_id=f"{failed.run_id}:notice", draft=draft, notes=ctx)
 
@@ -107,6 +110,17 @@ def _cut_off(records: Sequence[Record]) -> bool:
         "/run-approved[" in path and path.endswith("!intent") and path.removesuffix("!intent") not in ended
         for path in ended
     )
+
+
+def _unanswered_asks(records: Sequence[Record]) -> list[str]:
+    """Approvals whose card may stand in the thread, of calls that never got their result: the notice says that nothing happens."""
+    ended = {record.path for record in records}
+    asked = [
+        record
+        for record in records
+        if record.path.endswith("!approval") and record.path.removesuffix("!approval") not in ended
+    ]
+    return [str(from_json(record.output or b"{}").get("id", "")) for record in asked]
 
 
 def _abandoned_draft(records: Sequence[Record]) -> Draft | None:

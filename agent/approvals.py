@@ -15,6 +15,8 @@ from workflows.storage import Insert, Select, Store, Update
 from workflows.storage.tables import APPROVALS
 
 LIFETIME = timedelta(hours=24)
+ROW = {"id", "thread", "state", "by_user", "reason", "expires_at", "decided_at"}
+"""What a column holds; the rest of an approval is its body."""
 
 
 class Approval(BaseModel):
@@ -33,6 +35,7 @@ class Approval(BaseModel):
     state: str = "pending"
     by_user: str | None = None
     reason: str | None = None
+    decided_at: datetime | None = None
 
     @property
     def card(self) -> Card:
@@ -62,7 +65,7 @@ def digest(call: ToolCall) -> str:
 
 def asked(approval: Approval, *, workflow: str) -> Insert:
     """The row of a new approval; its decision signals `workflow` at the thread's key."""
-    body = approval.model_dump(mode="json", exclude={"id", "thread", "state", "by_user", "reason", "expires_at"})
+    body = approval.model_dump(mode="json", exclude=ROW)
     return Insert(
         APPROVALS,
         {
@@ -78,10 +81,15 @@ def asked(approval: Approval, *, workflow: str) -> Insert:
 
 def shown(approval: Approval, message_id: str) -> Update:
     """Where its card stands."""
-    body = approval.model_dump(mode="json", exclude={"id", "thread", "state", "by_user", "reason", "expires_at"})
+    body = approval.model_dump(mode="json", exclude=ROW)
     return Update(
         APPROVALS, {"tenant": approval.thread.tenant, "id": approval.id}, {"body": {**body, "message_id": message_id}}
     )
+
+
+def withdrawn(tenant: str, approval_id: str) -> Update:
+    """Nobody is to decide it any more: the turn that asked ended without saying so."""
+    return Update(APPROVALS, {"tenant": tenant, "id": approval_id, "state": "pending"}, {"state": "expired"})
 
 
 async def find(store: Store, tenant: str, approval_id: str) -> Approval | None:
@@ -91,5 +99,5 @@ async def find(store: Store, tenant: str, approval_id: str) -> Approval | None:
 
 
 def _approval(row: dict[str, Any]) -> Approval:
-    known = {name: row[name] for name in ("id", "state", "by_user", "reason", "expires_at")}
+    known = {name: row[name] for name in ("id", "state", "by_user", "reason", "expires_at", "decided_at")}
     return Approval.model_validate({**row["body"], **known, "thread": Thread.of(row["tenant"], row["key"])})

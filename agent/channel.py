@@ -22,6 +22,8 @@ class Draft(BaseModel):
     """Whether what is shown is the text so far. One cut off, or taken over from a dead worker, is finished by an edit instead."""
     fence: int = 0
     """The claim that began it."""
+    shown: int = 0
+    """Characters shown so far, as they were shown."""
     began_at: datetime | None = None
     """When it was begun, if its start was sent and no message id is known: it may or may not exist."""
 

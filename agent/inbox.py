@@ -97,6 +97,11 @@ class Inbox:
             await self._channel.settle(thread, approval.message_id, approval.card)
         if taken.asker.id == SYSTEM.id:
             taken.asker = approval.requester
+        stopped_at = await self._stops.at(thread)
+        if stopped_at is not None and approval.decided_at is not None and approval.decided_at <= stopped_at:
+            text = f"approval {approval.id}: denied; reason: the conversation was stopped before it was done"
+            self._notice(thread, text, signal, taken, ctx)
+            return
         if approval.state == "approved":
             taken.approved.append(
                 CallRef(

@@ -1,5 +1,7 @@
 """Stop: a row by tenant and thread, written before anybody is told. A message older than it is not worked on any more."""
 
+from datetime import datetime
+
 from agent.thread import Thread
 from workflows.storage import Column, Insert, Select, Store, Table
 
@@ -16,9 +18,9 @@ STOPS = Table(
 )
 
 
-def stopped(thread: Thread, *, message_id: str, by: str) -> Insert:
-    """Stop everything in the thread up to `message_id`."""
-    values = {"tenant": thread.tenant, "thread": thread.key, "message_id": message_id, "by_user": by}
+def stopped(thread: Thread, *, message_id: str, by: str, at: datetime) -> Insert:
+    """Stop everything in the thread up to `message_id`, and approvals decided before `at`."""
+    values = {"tenant": thread.tenant, "thread": thread.key, "message_id": message_id, "by_user": by, "at": at}
     return Insert(STOPS, values, on_conflict="replace")
 
 
@@ -27,6 +29,11 @@ class Stops:
 
     def __init__(self, store: Store) -> None:
         self._store = store
+
+    async def at(self, thread: Thread) -> datetime | None:
+        """When the last stop was pressed, by the store's clock."""
+        rows = await self._store.read(Select(STOPS, {"tenant": thread.tenant, "thread": thread.key}))
+        return rows[0]["at"] if rows else None
 
     async def latest(self, thread: Thread) -> str:
         """The newest message a stop covers; empty if there was none. Message ids sort by time."""

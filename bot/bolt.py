@@ -28,6 +28,7 @@ SCOPES = (
 )  # fmt: skip
 """What the events and calls of the code need, and no more: every scope has to be explained to an admin. The manifest has the same."""
 
+TENANT = "threadline.tenant"
 REACHED = "reached"
 """Set in the context once a listener of ours has the request. What fails before that is a field of a type Slack never sends."""
 
@@ -56,10 +57,12 @@ def make_bolt(
 def _authorize(clients: Clients) -> Callable[..., Awaitable[AuthorizeResult]]:
     """From storage, without a call to Slack. Bolt's own answers 200 and drops the event on any error; this one raises."""
 
-    async def authorize(enterprise_id: str | None, team_id: str | None, **_: Any) -> AuthorizeResult | None:
-        for tenant in filter(None, (team_id, enterprise_id)):
+    async def authorize(enterprise_id: str | None, team_id: str | None, context: Any) -> AuthorizeResult | None:
+        org_wide = bool(context.is_enterprise_install)
+        for tenant in filter(None, (enterprise_id, team_id) if org_wide else (team_id, enterprise_id)):
             found = await clients.known(tenant)
             if found is not None:
+                context[TENANT] = tenant
                 return AuthorizeResult(
                     enterprise_id=enterprise_id,
                     team_id=team_id,
@@ -150,4 +153,5 @@ async def _tell(respond: Any, text: str) -> None:
 
 
 def _tenant(context: Any) -> str:
-    return str(context.team_id or context.enterprise_id)
+    """The tenant whose credentials were found: the workspace, or the org where the app is installed org-wide."""
+    return str(context[TENANT])

@@ -10,14 +10,17 @@ from agent.campaigns import AdPlatform, CampaignLookupError, PeriodError, Unknow
 from agent.campaigns.performance import choose
 from agent.reports import ReportDesk, ReportRequest
 from bot.people import SlackPeople
+from bot.render.dates import moment
 from bot.render.text import escaped, unescaped
 from workflows.errors import InputError
 from workflows.schedules import explain
 from workflows.storage import Store
+from workflows.storage.base import Schedule
 
 Reply = dict[str, Any]
 LAST_WEEK = "last week"
 _FILLER = re.compile(r"\A(?:for|of|on|about)\s+|\s+(?:for|in|of|over|during)\Z", re.IGNORECASE)
+_CAMPAIGN = re.compile(r"\s+campaigns?\Z", re.IGNORECASE)
 
 REPORT_HELP = (
     "`/report [campaign] [period]`, for example `/report`, `/report last month`, `/report Brand Search last 30 days`."
@@ -59,7 +62,7 @@ class Commands:
         try:
             campaigns, period = await self._what(tenant, text, asker.time_zone)
         except (PeriodError, CampaignLookupError) as error:
-            return f"{escaped(str(error))}\n{REPORT_HELP}"
+            return f"{_sentence(error)}\n{REPORT_HELP}"
         request = ReportRequest(
             channel=str(command.get("channel_id")),
             asker=asker,
@@ -80,7 +83,7 @@ class Commands:
         now, campaigns = await self._store.now(), await self._platform.campaigns(tenant)
         if any(text.casefold() == campaign.name.casefold() for campaign in campaigns):
             return text, LAST_WEEK
-        problems: list[Exception] = []
+        problems: dict[bool, Exception] = {}
         for name, period in _readings(text.split()):
             try:
                 parse_period(period, now=now, time_zone=time_zone)
@@ -88,11 +91,11 @@ class Commands:
             except UnknownPeriodError:
                 continue
             except (PeriodError, CampaignLookupError) as error:
-                # What is said with a period says more precisely what the name was than the whole text does.
-                problems.insert(0 if period != LAST_WEEK else len(problems), error)
+                # The longest period leaves the words that must be the name; without one, the whole text would have to be it.
+                problems.setdefault(period != LAST_WEEK, error)
                 continue
             return name, period
-        raise problems[0]  # the reading without a period has one if nothing else has
+        raise problems[max(problems)]  # the reading without a period has one if nothing else has
 
     async def _summaries(self, tenant: str, command: dict[str, Any], text: str) -> str:
         channel = str(command.get("channel_id"))
@@ -109,14 +112,14 @@ class Commands:
                 re.sub(r"^weekly\b", "", text) or text, tenant=tenant, channel=channel, asker=asker
             )
         except InputError as error:
-            return f"{escaped(str(error))}.\n{SUMMARIES_HELP}"
-        return f"I post a campaign summary here: {explain(entry.spec)} ({entry.tz}). Next: {_date(entry.next_at)}. `/summaries off` ends it."
+            return f"{_sentence(error)}\n{SUMMARIES_HELP}"
+        return f"I post a campaign summary here: {_times(entry)} `/summaries off` ends it."
 
     async def _when(self, tenant: str, channel: str) -> str:
         entry = await self._desk.scheduled(tenant=tenant, channel=channel)
         if entry is None:
             return f"No summaries are posted here. {SUMMARIES_HELP}"
-        return f"A summary is posted here: {explain(entry.spec)} ({entry.tz}). Next: {_date(entry.next_at)}."
+        return f"A summary is posted here: {_times(entry)}"
 
 
 def _readings(words: list[str]) -> Iterator[tuple[str, str]]:
@@ -126,8 +129,21 @@ def _readings(words: list[str]) -> Iterator[tuple[str, str]]:
     splits += [(words, [])]
     splits += [(words[at:], words[:at]) for at in range(count - 1, 0, -1)]
     for campaign, period in splits:
-        yield _FILLER.sub("", " ".join(campaign)) or "all", " ".join(period) or LAST_WEEK
+        name = _FILLER.sub("", " ".join(campaign)) or "all"
+        for called in dict.fromkeys(
+            (name, _CAMPAIGN.sub("", name))
+        ):  # "Brand Search campaign", unless one is called so
+            yield called, " ".join(period) or LAST_WEEK
 
 
-def _date(at: Any) -> str:
-    return f"<!date^{int(at.timestamp())}^{{date_short_pretty}} {{time}}|{at:%Y-%m-%d %H:%M} UTC>"
+def _times(entry: Schedule) -> str:
+    """When a schedule fires, and when next, to stand after a colon."""
+    when = explain(entry.spec)
+    return f"{when[:1].lower()}{when[1:]} ({entry.tz}). Next: {moment(entry.next_at, entry.tz)}."
+
+
+def _sentence(error: Exception) -> str:
+    """An error's words as a sentence of their own, for mrkdwn."""
+    text = str(error)
+    end = "" if text.endswith((".", "!", "?")) else "."
+    return escaped(f"{text[:1].upper()}{text[1:]}{end}")

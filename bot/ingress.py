@@ -13,7 +13,8 @@ from bot.events import Changed, Left, Said, Stopped, read, spoken, tenant_of
 from bot.installs import Installs
 from workflows import Engine, RunState
 from workflows.dedup import DedupCache
-from workflows.storage import Delete, Update
+from workflows.storage import Delete, Insert, Update
+from workflows.storage.tables import RECEIVED
 
 LIVE = (RunState.READY, RunState.RUNNING, RunState.SUSPENDED)
 LIMIT = 100_000
@@ -88,7 +89,9 @@ class Ingress:
         """Edits and deletions count as long as no turn has taken the message in."""
         where = {"tenant": changed.thread.tenant, "thread": changed.thread.key, "id": changed.id, "position": None}
         if changed.text is None:
-            await self._engine.store.write(Delete(MESSAGES, where))
+            # A tombstone: the deletion may overtake a redelivery of what it deletes.
+            gone = {"tenant": changed.thread.tenant, "dedup_key": f"message:{changed.thread.channel}:{changed.id}"}
+            await self._engine.store.write(Insert(RECEIVED, gone), Delete(MESSAGES, where))
             return
         parts = PARTS.dump_python((Text(text=changed.text[:LIMIT]),), mode="json")
         await self._engine.store.write(Update(MESSAGES, where, {"parts": parts}))
@@ -108,7 +111,9 @@ class Ingress:
         thread = stopped.thread
         if await self._stops.latest(thread) >= stopped.at:
             return
-        await self._engine.store.write(stops.stopped(thread, message_id=stopped.at, by=stopped.user))
+        await self._engine.store.write(
+            stops.stopped(thread, message_id=stopped.at, by=stopped.user, at=await self._engine.store.now())
+        )
         for run in await self._engine.runs(
             tenant=thread.tenant, workflow=self._agent.turn.id, key=thread.key, states=LIVE, limit=1
         ):

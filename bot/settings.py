@@ -2,6 +2,7 @@
 
 from pathlib import Path
 from typing import Literal, Self
+from urllib.parse import urlsplit
 
 from pydantic import Field, SecretStr, ValidationError, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
@@ -42,7 +43,7 @@ class Settings(BaseSettings):
     concurrency: int = Field(10, alias="THREADLINE_CONCURRENCY", ge=1, le=1000)
     deployment: str = Field("", alias="THREADLINE_DEPLOYMENT")
     redis_prefix: str = Field("threadline", alias="THREADLINE_REDIS_PREFIX")
-    delivery_deadline_s: float = Field(8.0, alias="THREADLINE_DELIVERY_DEADLINE_S", gt=0)
+    delivery_deadline_s: float = Field(8.0, alias="THREADLINE_DELIVERY_DEADLINE_S", gt=0, le=60)
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", alias="THREADLINE_LOG_LEVEL")
 
     @model_validator(mode="after")
@@ -55,6 +56,14 @@ class Settings(BaseSettings):
             )
         if self.redis_url and not self.redis_url.startswith(("redis://", "rediss://", "unix://")):
             raise ValueError("REDIS_URL must begin with redis:// or rediss://; leave it empty for the embedded bus")
+        for name, url in (
+            ("DATABASE_URL", self.database_url),
+            ("REDIS_URL", self.redis_url),
+            ("SLACK_API_URL", self.slack_api_url),
+        ):
+            _check_url(name, url)
+        if not self.slack_api_url.startswith(("http://", "https://")):
+            raise ValueError("SLACK_API_URL must begin with https:// (or http:// for a local Slack)")
         if bool(self.slack_client_id) != bool(self.slack_client_secret.get_secret_value()):
             raise ValueError("SLACK_CLIENT_ID and SLACK_CLIENT_SECRET go together: set both or neither")
         if self.environment == "production":
@@ -90,6 +99,13 @@ class Settings(BaseSettings):
     def sqlite_path(self) -> str:
         """The embedded store's file."""
         return f"{self.data_dir}/threadline.db"
+
+
+def _check_url(name: str, url: str) -> None:
+    try:
+        urlsplit(url).port  # noqa: B018 — reading it checks it
+    except ValueError as error:
+        raise ValueError(f"{name} is no URL: {error}") from None
 
 
 def load_settings(**overrides: object) -> Settings:

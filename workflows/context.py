@@ -60,7 +60,7 @@ class StepContext:
     ) -> None:
         self._execution = execution
         self.intent_at = intent_at
-        """When the intent of a RECONCILE or IRREVERSIBLE step was committed (this process's wall clock), else None."""
+        """When the first intent of a RECONCILE or IRREVERSIBLE step was committed (that process's wall clock), else None."""
         self.recovered = recovered
         """Whether an earlier claim of the run had started this step and did not finish it."""
         self.started_at = datetime.now(UTC)

@@ -115,6 +115,9 @@ class Run(Generic[Out]):
         waiting = await self.suspensions()
         target = path if path is not None else self._only(waiting)
         payload = to_json(value)
+        if target not in waiting:
+            await self._check_repeat(target, payload)
+            return
         outcome = await self._store.signal(
             self.id, tenant=self.tenant, name=f"$resume:{target}", dedup_key=f"$resume:{target}", payload=payload
         )
@@ -131,10 +134,11 @@ class Run(Generic[Out]):
         return next(iter(waiting))
 
     async def _check_repeat(self, target: str, payload: bytes) -> None:
-        for signal in await self._store.inbox(self.id):
-            if signal.dedup_key == f"$resume:{target}" and signal.payload == payload:
-                return
-        raise AlreadyResumedError(f"run {self.id} was resumed at {target} already")
+        given = await self._store.signal_payload(self.id, f"$resume:{target}")
+        if given is None:
+            raise StateError(f"nothing of run {self.id} waits at {target!r}")
+        if given != payload:
+            raise AlreadyResumedError(f"run {self.id} was resumed at {target} already, with another answer")
 
     async def _publish(self, topic: str, event: Event) -> None:
         try:

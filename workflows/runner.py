@@ -66,7 +66,7 @@ class StepRunner:
         return await self._tries(step, path, value, effect)
 
     def _context(self, path: str, attempt: int, *, recovered: bool = False) -> StepContext:
-        intent = self._execution.records.get(self._intent_path(path))
+        intent = self._execution.records.get(f"{path}!intent")
         return StepContext(
             self._execution, path, attempt, intent_at=intent.started_at if intent else None, recovered=recovered
         )

@@ -180,12 +180,17 @@ class Worker:
             del self._held[execution.run.run_id]
 
     async def _given_up(self, execution: Execution, error: Exception) -> Left:
-        """A fault of the engine itself would come again on every worker: the run fails, and says so, instead of going round for ever."""
+        """A fault of the engine itself would come again on every worker: the run fails, and says so. If even that fails, it is given
+        back with its attempt counted, a little later each time, until it is dead.
+        """
         try:
             return await self._driver.give_up(execution, error)
         except Exception:
             structlog.get_logger().exception("run_not_given_up")
-            return Left.RELEASED
+        delay = timedelta(seconds=self._poll_s * 2 ** min(execution.run.attempts, 6))
+        with contextlib.suppress(StoreUnavailableError):
+            await self._store.abandon(self.worker_id, execution.run.run_id, delay=delay)
+        return Left.LOST
 
     async def _release(self) -> int:
         async with self._claiming:

@@ -16,6 +16,11 @@ class _Call:
     pieces: list[str] = field(default_factory=list)
 
 
+def whole(text: str) -> str:
+    """`text` with half surrogates replaced: they are no characters and can be neither stored nor sent."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
 class Draft:
     """Collects a stream. A tool call whose arguments are no JSON object is never handed on.
 
@@ -34,8 +39,8 @@ class Draft:
         """Add to the text block `key`."""
         block = self._parts.setdefault(key, [])
         assert isinstance(block, list)
-        block.append(text)
-        return TextDelta(text=text)
+        block.append(whole(text))
+        return TextDelta(text=whole(text))
 
     def call(self, key: str, *, id_: str | None = None, name: str | None = None, arguments: str | None = None) -> None:
         """Add what is known of the tool call `key`; `arguments` is the next piece of its JSON."""
@@ -43,7 +48,7 @@ class Draft:
         assert isinstance(call, _Call)
         call.id = id_ or call.id
         call.name = name or call.name
-        call.pieces.append(arguments or "")
+        call.pieces.append(whole(arguments or ""))
 
     def finished(self) -> Finished:
         """The end of the stream. Raises ModelUnavailableError if the stream had no end or a tool call is malformed."""

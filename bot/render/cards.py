@@ -3,6 +3,7 @@
 from typing import Any
 
 from agent.channel import Card
+from bot.render.dates import moment
 from bot.render.text import escaped, fallback, neutral, shortened
 
 APPROVE = "approval_approve"
@@ -29,8 +30,8 @@ def card_blocks(card: Card) -> Blocks:
         _mrkdwn(f"*{escaped(label)}*\n{escaped(neutral(value))}", 2000) for label, value in card.evidence.facts[:FACTS]
     ]
     blocks += [_section(fields=fields[start : start + 10]) for start in range(0, len(fields), 10)]
-    asked = f"Asked by {_person(card.requester.id)} · expires <!date^{int(card.expires_at.timestamp())}^{{date_short_pretty}} {{time}}|{card.expires_at:%Y-%m-%d %H:%M} UTC>"
-    blocks.append(_context(asked))
+    expires = moment(card.expires_at, card.requester.time_zone)
+    blocks.append(_context(f"Asked by {_person(card.requester.id)} · expires {expires}"))
     blocks.append(_decision(card) if card.state != "pending" else _buttons(card))
     return blocks
 

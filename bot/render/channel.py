@@ -81,9 +81,10 @@ class SlackChannel:
         channel = post.thread.channel
         try:
             # Metadata says "this is the whole answer": a cut-off text gets it only with the edit that completes it.
-            whole = post.metadata if draft.live else None
+            complete = draft.live and post.parts == 1  # a longer answer is cut into parts anew
+            whole = post.metadata if complete else None
             await Posting.call(client.chat_stopStream(channel=channel, ts=ts, metadata=whole))
-            if draft.live:
+            if complete:
                 return ts
         except SlackApiError as error:
             if error.response.get("error") == "message_not_found":

@@ -74,12 +74,12 @@ class Posting:
 
     async def once(self, post: Post, notes: Notes) -> str:
         """Post unless it stands there already; returns its ts. Raises ChannelUnavailableError, ChannelGoneError."""
-        sent_at = self._last_sent(post, notes)
-        if sent_at is not None:
-            found = await self.find(post.thread, post.delivery_id, post.part, since=sent_at)
+        sent = self._sent(post, notes)
+        if sent:
+            found = await self.find(post.thread, post.delivery_id, post.part, since=min(sent))
             if found is not None:
                 return found
-            self.believe_absence(sent_at)
+            self.believe_absence(max(sent))
         name, at = await self._intend(post, notes)
         try:
             return await self._send(post, at)
@@ -88,8 +88,8 @@ class Posting:
                 await notes.note(f"unsent-{post.part}-{name}", at.isoformat())
             raise
 
-    def _last_sent(self, post: Post, notes: Notes) -> datetime | None:
-        """When this message may last have been sent; None if it can't have been."""
+    def _sent(self, post: Post, notes: Notes) -> list[datetime]:
+        """When this message may have been sent: it is looked for since the first time, and believed absent only after the last."""
         sent = {
             name.removeprefix(f"sending-{post.part}-"): value
             for name, value in notes.notes(f"sending-{post.part}-").items()
@@ -98,7 +98,7 @@ class Posting:
             sent[INTENT] = notes.intent_at.isoformat()
         for name in notes.notes(f"unsent-{post.part}-"):
             sent.pop(name.removeprefix(f"unsent-{post.part}-"), None)
-        return max((datetime.fromisoformat(at) for at in sent.values()), default=None)
+        return [datetime.fromisoformat(at) for at in sent.values()]
 
     async def _intend(self, post: Post, notes: Notes) -> tuple[str, datetime]:
         """The intent of this sending, by name and time. The first of a step is the engine's own; later ones are notes."""

@@ -32,9 +32,9 @@ class SlackStream:
         self._notes = notes
         self._delivery_id = delivery_id
         self._buffer = ""
-        self._shown = 0
         self._shown_at = 0.0
         self._draft = self._taken_over(draft)
+        self._shown = self._draft.shown if self._draft else 0
         self._showing = self._draft is None or self._draft.live
 
     def _taken_over(self, draft: Draft | None) -> Draft | None:
@@ -60,12 +60,12 @@ class SlackStream:
     async def pause(self) -> Draft | None:
         if self._showing and self._draft is not None and self._buffer:
             await self._show(self._buffer)
-        return self._draft
+        return self._draft.model_copy(update={"shown": self._shown}) if self._draft else None
 
     async def _show(self, text: str) -> None:
         if not text:
             return
-        if self._shown + len(text) > MARKDOWN_LIMIT:
+        if self._shown + len(neutral(text)) > MARKDOWN_LIMIT:
             self._end_showing()  # the final edit splits it into parts
             return
         try:
@@ -75,7 +75,7 @@ class SlackStream:
             self._end_showing()
             return
         self._buffer = self._buffer[len(text) :]
-        self._shown += len(text)
+        self._shown += len(neutral(text))
         self._shown_at = time.monotonic()
 
     def _end_showing(self) -> None:

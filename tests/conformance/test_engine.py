@@ -561,8 +561,11 @@ class TestWaiting:
             assert await run.suspensions() == {"ask": {"question": 1}}
             await run.resume(4)
             assert await run.result(timeout=10) == 10
-            with pytest.raises((AlreadyResumedError, StateError)):
-                await run.resume(5)
+            await run.resume(4, path="ask")  # the same answer again is a repeat
+            with pytest.raises(AlreadyResumedError):
+                await run.resume(5, path="ask")
+            with pytest.raises(StateError, match="nothing"):
+                await run.resume(5, path="no-such-step")
 
     async def test_two_arms_suspend_and_are_resumed_in_any_order(self, boot: Boot) -> None:
         async def ask(n: int, ctx: StepContext) -> int:
@@ -588,7 +591,7 @@ class TestWaiting:
             run = await engine.start(flow, 1)
             await in_state(engine, run.id, RunState.SUSPENDED)
             outcomes = await asyncio.gather(*(run.resume(n) for n in range(5)), return_exceptions=True)
-            assert sum(outcome is None for outcome in outcomes) == 1
+            assert sum(outcome is None for outcome in outcomes) == 1, outcomes
             assert all(isinstance(outcome, StateError) for outcome in outcomes if outcome is not None)
             winner = next(n for n, outcome in enumerate(outcomes) if outcome is None)
             assert await run.result(timeout=10) == winner
@@ -620,6 +623,7 @@ class TestInterleavings:
             run = await engine.start(flow, 1)
             await entered.wait()
             if kind == "resume":
+                await until(lambda: _waiting(run, {"ask"}))
                 await run.resume(7, path="ask")
             else:
                 await engine.signal(run.id, "go", 7)

@@ -264,6 +264,10 @@ class Store(Protocol):
         """Give back every run the database says is this worker's and this process does not hold; counts as no attempt."""
         ...
 
+    async def abandon(self, worker_id: str, run_id: str, *, delay: timedelta) -> None:
+        """Give back a run that breaks its worker, not before `delay`: the attempt counts, and the last one leaves it to the reaper."""
+        ...
+
     async def cancelled(self, worker_id: str) -> list[str]:
         """The runs this worker holds that were asked to stop."""
         ...
@@ -328,6 +332,10 @@ class Store(Protocol):
         self, run_id: str, *, tenant: str, name: str, dedup_key: str, payload: bytes | None
     ) -> SignalOutcome:
         """Put a signal in a known live run's inbox. The name "$cancel" also asks it to stop. `run_id` None in the outcome: not live."""
+        ...
+
+    async def signal_payload(self, run_id: str, dedup_key: str) -> bytes | None:
+        """What a signal that was accepted said, used or not; None if there is none."""
         ...
 
     async def inbox(self, run_id: str) -> list[Signal]:

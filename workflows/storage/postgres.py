@@ -181,6 +181,9 @@ class PostgresStore:
     async def release(self, worker_id: str, *, held: Sequence[str]) -> list[str]:
         return [row[0] for row in await self._fetch(sql.RELEASE, worker_id, list(held))]
 
+    async def abandon(self, worker_id: str, run_id: str, *, delay: timedelta) -> None:
+        await self._fetch(sql.ABANDON, worker_id, run_id, delay)
+
     async def cancelled(self, worker_id: str) -> list[str]:
         rows = await self._fetch(
             "select run_id from runs where owner = $1 and state = 'running' and cancel_requested", worker_id
@@ -331,6 +334,12 @@ class PostgresStore:
         return SignalOutcome(
             run_id if accepted else None, row["seq"], started=False, duplicate=not accepted and row["duplicate"]
         )
+
+    async def signal_payload(self, run_id: str, dedup_key: str) -> bytes | None:
+        row = await self._row(
+            "select coalesce(payload, 'null') from signals where run_id = $1 and dedup_key = $2", run_id, dedup_key
+        )
+        return None if row is None else bytes(row[0])
 
     async def inbox(self, run_id: str) -> list[Signal]:
         return [signal(POSTGRES, row) for row in await self._fetch(sql.INBOX, run_id)]

@@ -238,6 +238,15 @@ class SqliteStore:
         )
         return await self._transact(lambda: [row[0] for row in self._rows(sql, self._now(), worker_id, *held)])
 
+    async def abandon(self, worker_id: str, run_id: str, *, delay: timedelta) -> None:
+        sql = (
+            "update runs set fence = fence + 1, owner = null, available_at = ?,"
+            " state = case when attempts < max_attempts then 'ready' else state end"
+            " where run_id = ? and owner = ? and state = 'running' returning 1"
+        )
+        until = delay // timedelta(microseconds=1)
+        await self._transact(lambda: self._one(sql, self._now() + until, run_id, worker_id))
+
     async def cancelled(self, worker_id: str) -> list[str]:
         sql = "select run_id from runs where owner = ? and state = 'running' and cancel_requested"
         return [row[0] for row in await self._call(lambda: self._rows(sql, worker_id))]
@@ -515,6 +524,11 @@ class SqliteStore:
             return SignalOutcome(run_id, seq, started=False, duplicate=False)
 
         return await self._transact(accept)
+
+    async def signal_payload(self, run_id: str, dedup_key: str) -> bytes | None:
+        sql = "select payload from signals where run_id = ? and dedup_key = ?"
+        row = await self._call(lambda: self._one(sql, run_id, dedup_key))
+        return None if row is None else bytes(row[0] or b"null")
 
     async def inbox(self, run_id: str) -> list[Signal]:
         return [signal(SQLITE, row) for row in await self._call(lambda: self._rows(_INBOX, run_id))]

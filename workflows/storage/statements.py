@@ -176,6 +176,12 @@ update runs set state = 'ready', owner = null, fence = fence + 1, attempts = gre
  where owner = $1 and state = 'running' and run_id <> all($2) returning run_id
 """
 
+ABANDON = """
+update runs set fence = fence + 1, owner = null, available_at = threadline_now() + $3,
+       state = case when attempts < max_attempts then 'ready' else state end
+ where run_id = $2 and owner = $1 and state = 'running' returning run_id
+"""
+
 REAP_WORKERS = "delete from workers where lease_until < threadline_now()"
 
 REAP_RUNS = f"""
