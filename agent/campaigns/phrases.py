@@ -10,7 +10,15 @@ from dataclasses import replace
 from datetime import date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
-from agent.campaigns.dates import add_months, month_number, month_start, weekday_number
+from agent.campaigns.dates import (
+    MONTHS,
+    SEASONS,
+    WEEKDAYS,
+    add_months,
+    month_number,
+    month_start,
+    weekday_number,
+)
 from agent.campaigns.periods import EXAMPLES, Period, PeriodError, UnknownPeriodError, preceding, year_before
 from agent.campaigns.units import read_unit
 
@@ -58,7 +66,8 @@ def _shown(text: str) -> str:
 
 _TO_COME = re.compile(
     r"(?:in |for |during |over |on )?(?:the )?"
-    r"(?:tomorrow|tonight|day after tomorrow|(?:next|coming|upcoming) (?:(?:\d{1,4}|[a-z]+) )?[a-z]{3,9})"
+    r"(?:tomorrow|tonight|day after tomorrow|(?:next|coming|upcoming) (?:(?:\d{1,4}|[a-z]+) )?"
+    rf"(?:(?:day|week|weekend|fortnight|month|quarter|year)s?|{'|'.join((*MONTHS, *WEEKDAYS, *SEASONS))}))"
 )
 _FILLERS = re.compile(r"^(?:(?:in|for|during|over|on|within|of|across|throughout|the|whole|all of|entire|full) )+")
 _TAILS = re.compile(r"(?:,? (?:so far|until now|till now|up to now|to now))$")

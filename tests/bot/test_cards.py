@@ -61,6 +61,24 @@ def test_a_decided_card_says_who_and_why(state: Decision, by: str | None, reason
     assert words in shown(card_blocks(card(state, by_user=by, reason=reason)))
 
 
+@pytest.mark.parametrize(
+    "zone, words",
+    [
+        ("Europe/Berlin", "1 December 2026, 00:06 CET"),
+        ("America/New_York", "30 November 2026, 18:06 EST"),
+        ("Asia/Dubai", "1 December 2026, 03:06 UTC+04"),
+        ("UTC", "30 November 2026, 23:06 UTC"),
+        ("Mars/Base", "30 November 2026, 23:06 UTC"),
+        ("../etc/passwd", "30 November 2026, 23:06 UTC"),
+    ],
+)
+def test_where_dates_are_shown_as_words_they_are_in_the_zone_of_whoever_asked(zone: str, words: str) -> None:
+    at = datetime(2026, 11, 30, 23, 6, tzinfo=UTC)
+    requester = ADA.model_copy(update={"time_zone": zone})
+    expires = f"expires <!date^{int(at.timestamp())}^{{date_short_pretty}} {{time}}|{words}>"
+    assert expires in shown(card_blocks(card(expires_at=at, requester=requester)))
+
+
 def test_a_value_is_data_and_never_markup_or_a_ping() -> None:
     evil = Evidence(title="<!channel> *bold* <https://evil.example|Approve>", facts=(("<b>", "@here <!everyone>"),))
     blocks = card_blocks(card(evidence=evil))

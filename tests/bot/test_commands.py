@@ -48,6 +48,8 @@ async def say(bench: Bench, command: str, text: str = "", *, channel: str = "#ca
         ("Winter Clearance winter", "Winter Clearance, winter"),
         ("Summer Hiking Boots yesterday", "Summer Hiking Boots, yesterday"),
         ("spring", "all campaigns, spring"),
+        ("Brand Search campaign last month", "Brand Search, last month"),
+        ("the week before", "all campaigns, the week before"),
     ],
 )
 async def test_campaign_and_period_are_read_in_either_order(bench: Bench, text: str, about: str) -> None:
@@ -77,11 +79,16 @@ async def test_a_campaign_named_like_a_period_is_meant_by_its_whole_name(bench: 
 @pytest.mark.parametrize(
     "text, words",
     [
-        ("Nope", "there is no campaign 'Nope'"),
-        ("Nope last month", "there is no campaign 'Nope'"),
-        ("last month Nope", "there is no campaign 'Nope'"),
+        ("Nope", "There is no campaign 'Nope'"),
+        ("Nope last month", "There is no campaign 'Nope'"),
+        ("Nope last 30 days", "There is no campaign 'Nope'"),
+        ("nonsense campaign last 30 days", "There is no campaign 'nonsense campaign'"),
+        ("last 30 days Nope", "There is no campaign 'Nope'"),
+        ("Nope last week", "There is no campaign 'Nope'"),
+        ("Nope 2026-11-01..2026-11-07", "There is no campaign 'Nope'"),
+        ("last month Nope", "There is no campaign 'Nope'"),
         ("sale", "'sale' may mean: Spring Sale, Spring Sale Retargeting"),
-        ("a & b <c>", "there is no campaign 'a &amp; b &lt;c&gt;'"),
+        ("a & b <c>", "There is no campaign 'a &amp; b &lt;c&gt;'"),
     ],
 )
 async def test_an_unknown_campaign_is_told_with_those_there_are(bench: Bench, text: str, words: str) -> None:
@@ -90,6 +97,26 @@ async def test_an_unknown_campaign_is_told_with_those_there_are(bench: Bench, te
     assert "Spring Sale" in said
     assert said.endswith(REPORT_HELP)
     assert await bench.service.engine.runs(tenant=NORTHWIND) == []
+
+
+@pytest.mark.parametrize(
+    "period", ["next year", "next month", "tomorrow", "the coming week", "next 30 days", "next Monday"]
+)
+@pytest.mark.parametrize("text", ["Brand Search {}", "{} Brand Search", "{}"])
+async def test_a_time_to_come_is_told_to_have_no_figures(bench: Bench, text: str, period: str) -> None:
+    said = await say(bench, "/report", text.format(period))
+    assert said.startswith(f"There are no figures for '{period}' yet: it is still to come;")
+    assert "no campaign" not in said
+    assert await bench.service.engine.runs(tenant=NORTHWIND) == []
+
+
+@pytest.mark.parametrize(
+    "command, text", [("/report", "Nope"), ("/report", "Brand Search next year"), ("/report", "31 February"), ("/summaries", "sometime")]
+)  # fmt: skip
+async def test_what_is_refused_is_said_in_whole_sentences(bench: Bench, command: str, text: str) -> None:
+    first = (await say(bench, command, text)).splitlines()[0]
+    assert first[0].isupper() or first[0] == "'", "a capital, or the words that were typed"
+    assert first.endswith(".")
 
 
 async def test_help_helps(bench: Bench) -> None:
@@ -136,17 +163,21 @@ async def test_a_report_where_blocks_are_refused_is_words(bench: Bench) -> None:
 @pytest.mark.parametrize(
     "text, words",
     [
-        ("every monday 9:00", "At 09:00 on Monday (Europe/Berlin)"),
-        ("daily at 8:30", "At 08:30 every day (Europe/Berlin)"),
-        ("weekly friday 10", "At 10:00 on Friday (Europe/Berlin)"),
-        ("weekly", "At 09:00 on Monday (Europe/Berlin)"),
-        ("0 7 * * 1", "At 07:00 on Monday (Europe/Berlin)"),
+        ("every monday 9:00", "at 09:00 on Monday (Europe/Berlin)"),
+        ("daily at 8:30", "at 08:30 every day (Europe/Berlin)"),
+        ("weekly friday 10", "at 10:00 on Friday (Europe/Berlin)"),
+        ("weekly", "at 09:00 on Monday (Europe/Berlin)"),
+        ("0 7 * * 1", "at 07:00 on Monday (Europe/Berlin)"),
     ],
 )
 async def test_summaries_are_scheduled_in_the_zone_of_whoever_asks(bench: Bench, text: str, words: str) -> None:
     said = await say(bench, "/summaries", text)
     assert said.startswith(f"I post a campaign summary here: {words}. Next: <!date^")
-    assert re.search(r"\|\d{4}-\d\d-\d\d \d\d:\d\d UTC>", said), "what old clients show"
+    clock = re.search(r"at (\d\d:\d\d)", words)
+    assert clock is not None
+    assert re.search(rf"\|\d{{1,2}} \w+ \d{{4}}, {clock[1]} CES?T>", said), (
+        "the same time where dates are shown as words"
+    )
     assert words in await say(bench, "/summaries")
 
 
