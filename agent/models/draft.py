@@ -69,7 +69,7 @@ class Draft:
             text = "".join(block)
             return Text(text=text) if text else None
         try:
-            arguments = json.loads("".join(block.pieces) or "{}")
+            arguments = json.loads(whole(json.dumps(json.loads("".join(block.pieces) or "{}"), ensure_ascii=False)))
         except ValueError:
             arguments = None
         if isinstance(arguments, dict) and block.id and block.name:
