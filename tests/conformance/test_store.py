@@ -340,6 +340,13 @@ class TestSignal:
         outcome = await store.signal(run.run_id, tenant="T1", name="x", dedup_key="d", payload=None)
         assert (outcome.run_id, outcome.duplicate) == (None, False)
 
+    async def test_what_a_signal_said_is_known_after_it_was_used(self, store: AnyStore) -> None:
+        await accept(store)
+        run = (await claim(store))[0]
+        await store.step(run.run_id, run.fence, StepBatch((ok("a"),), consumed=(1,)))
+        assert await store.signal_payload(run.run_id, "m1") == b'"hi"'
+        assert await store.signal_payload(run.run_id, "m2") is None
+
 
 class TestEnd:
     async def test_unread_signals_go_in_order_to_a_successor(self, store: AnyStore) -> None:
@@ -450,6 +457,25 @@ class TestWorkers:
         assert await store.release("A", held=[held.run_id]) == [lost.run_id]
         (again,) = await claim(store, "B")
         assert (again.run_id, again.attempts, again.fence) == (lost.run_id, 1, 3)
+
+    async def test_a_run_that_breaks_its_worker_counts_its_attempts_until_it_is_dead(self, store: AnyStore) -> None:
+        run = await claimed(store, max_attempts=2)
+        await store.abandon("A", run.run_id, delay=timedelta(seconds=30))
+        assert await claim(store) == []
+        await store.set_clock_offset(timedelta(seconds=31))
+        await store.beat("A", lease=timedelta(minutes=10))
+        (again,) = await claim(store, lease_s=600)
+        assert again.attempts == 2
+        await store.abandon("A", run.run_id, delay=timedelta(seconds=30))
+        freed, dead = await store.reap()
+        assert (freed, [each.run_id for each in dead]) == ([], [run.run_id])
+
+    async def test_a_worker_that_was_reaped_claims_nothing(self, store: AnyStore) -> None:
+        await claimed(store)
+        await store.start(a_run())
+        await store.set_clock_offset(timedelta(minutes=5))
+        await store.reap()
+        assert await store.claim("A", queues=["default"], workflows=WORKFLOWS, limit=5) == []
 
 
 class TestApprovals:
