@@ -9,7 +9,9 @@ from slack_bolt import BoltResponse
 from slack_bolt.async_app import AsyncApp
 from slack_bolt.authorization import AuthorizeResult
 from slack_bolt.oauth.async_callback_options import AsyncCallbackOptions, AsyncFailureArgs, AsyncSuccessArgs
+from slack_bolt.oauth.async_oauth_flow import AsyncOAuthFlow
 from slack_bolt.oauth.async_oauth_settings import AsyncOAuthSettings
+from slack_bolt.request.async_request import AsyncBoltRequest
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.actions import Decisions
@@ -17,7 +19,7 @@ from bot.clients import Clients, CredentialsUnavailableError
 from bot.commands import Commands
 from bot.ingress import Ingress
 from bot.installs import InstallationStore, StateStore
-from bot.pages import failure_page, success_page
+from bot.pages import failure_page, install_page, success_page
 from bot.render.cards import APPROVE, DENY
 from bot.settings import Settings
 from workflows.storage import Store, StoreUnavailableError
@@ -75,6 +77,13 @@ def _authorize(clients: Clients) -> Callable[..., Awaitable[AuthorizeResult]]:
     return authorize  # type: ignore[return-value] # Bolt takes None as "not installed"
 
 
+class InstallFlow(AsyncOAuthFlow):
+    """Bolt's flow with a first page of our own: Bolt's shows a picture from Slack's servers, and not the product's name."""
+
+    async def build_install_page_html(self, url: str, request: AsyncBoltRequest) -> str:
+        return install_page(url)
+
+
 def oauth_settings(
     settings: Settings, store: Store, installations: InstallationStore, installed: Installed
 ) -> AsyncOAuthSettings:
@@ -85,7 +94,7 @@ def oauth_settings(
         await installed(
             str((installation.enterprise_id if installation.is_enterprise_install else None) or installation.team_id)
         )
-        return success_page(installation)
+        return success_page(installation, slack_url="" if settings.environment == "production" else site)
 
     async def failure(args: AsyncFailureArgs) -> BoltResponse:
         structlog.get_logger().warning("install_failed", reason=args.reason, error=str(args.error or ""))

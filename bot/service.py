@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Self
 
 from aiohttp import web
-from slack_bolt.oauth.async_oauth_flow import AsyncOAuthFlow
 from slack_sdk.web.async_client import AsyncWebClient
 
 from agent.calls import BeforeTool
@@ -19,7 +18,7 @@ from agent.reports import ReportDesk, make_reports
 from agent.stops import STOPS
 from agent.tools import Tool, Toolbox
 from bot.actions import Decisions
-from bot.bolt import make_bolt, oauth_settings
+from bot.bolt import InstallFlow, make_bolt, oauth_settings
 from bot.clients import Clients, CredentialSource, EitherSource, OneWorkspace
 from bot.commands import Commands
 from bot.ingress import Ingress
@@ -107,11 +106,11 @@ class Service:
         secret = self.settings.slack_signing_secret.get_secret_value()
         return SlackRoutes(bolt, self._oauth(), self.clients, self.ingress, signing_secret=secret)
 
-    def _oauth(self) -> AsyncOAuthFlow | None:
+    def _oauth(self) -> InstallFlow | None:
         if not self.settings.slack_client_id:
             return None
         settings = oauth_settings(self.settings, self.store, InstallationStore(self.installs), self.ingress.replay)
-        return AsyncOAuthFlow(client=AsyncWebClient(base_url=self.settings.slack_api_url, timeout=5), settings=settings)
+        return InstallFlow(client=AsyncWebClient(base_url=self.settings.slack_api_url, timeout=5), settings=settings)
 
     async def open(self) -> None:
         """Connect and begin. Raises StoreUnavailableError, SchemaError."""

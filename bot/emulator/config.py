@@ -20,6 +20,20 @@ class AppCommand:
     usage_hint: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class SuggestedPrompt:
+    """What the app's manifest offers in an empty conversation with it: `title` is shown, `message` is written."""
+
+    title: str
+    message: str
+
+
+DEFAULT_PROMPTS = (
+    SuggestedPrompt("How did we do last week?", "How did our campaigns do last week, compared with the week before?"),
+    SuggestedPrompt("Best and worst", "Which campaign had the best ROAS last month, and which the worst?"),
+    SuggestedPrompt("Draft an email", "Write a launch email for our new product."),
+    SuggestedPrompt("What can you do?", "What can you do?"),
+)
 DEFAULT_COMMANDS = (
     AppCommand("/report", "Make a performance report of your campaigns", "[campaign] [period]"),
     AppCommand("/summaries", "Schedule a summary in this channel", "every monday 9:00"),
@@ -49,6 +63,7 @@ class EmulatorConfig:
     app_description: str = "Manages ad campaigns, writes email copy and reports on performance."
     scopes: tuple[str, ...] = BOT_SCOPES
     commands: tuple[AppCommand, ...] = DEFAULT_COMMANDS
+    suggested_prompts: tuple[SuggestedPrompt, ...] = DEFAULT_PROMPTS
     redirect_urls: tuple[str, ...] = ()
     mention_order: Literal["app_mention", "message"] = "app_mention"
     ack_timeout_s: float = 3.0

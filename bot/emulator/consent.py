@@ -10,8 +10,11 @@ from aiohttp import web
 
 from bot.emulator.ids import new_secret
 from bot.emulator.slack import Grant, Slack
+from bot.emulator.workspace import User, Workspace
 
 CODE_LIFE_S = 600.0
+PLACE_COOKIE = "local_slack_place"
+"""Set by the page: cookies know no ports, so it survives the way over the app's own address."""
 PAGE = Template((Path(__file__).parent / "page" / "consent.html").read_text(encoding="utf-8"))
 MEANING = {
     "app_mentions:read": "See messages that mention it",
@@ -23,9 +26,14 @@ MEANING = {
     "files:read": "See files shared where it is",
     "files:write": "Upload files",
     "groups:history": "Read messages in private channels it is in",
+    "groups:read": "See the private channels it is in",
     "im:history": "Read direct messages with it",
+    "im:read": "See the direct messages it is in",
     "im:write": "Start direct messages",
+    "mpim:history": "Read messages in group conversations it is in",
+    "mpim:read": "See the group conversations it is in",
     "reactions:write": "Add reactions",
+    "team:read": "See the workspace's name and address",
     "users:read": "See the people in the workspace",
     "users:read.email": "See e-mail addresses",
 }
@@ -36,13 +44,12 @@ async def ask(slack: Slack, request: web.Request) -> web.StreamResponse:
     if problem := _problem(slack, request.query):
         return _failure(problem)
     scopes = _scopes(request.query)
-    wanted = request.query.get("team", "")
+    admins = [(w, person) for w in slack.workspaces.values() for person in w.people if person.is_admin]
+    chosen = _chosen(admins, request.query.get("team", ""), request.cookies.get(PLACE_COOKIE, ""))
     options = [
-        f'<option value="{workspace.id}:{person.id}"{" selected" if wanted == workspace.id else ""}>'
+        f'<option value="{workspace.id}:{person.id}"{" selected" if (workspace, person) == chosen else ""}>'
         f"{html.escape(workspace.name)}, as {html.escape(person.real_name)}</option>"
-        for workspace in slack.workspaces.values()
-        for person in workspace.people
-        if person.is_admin
+        for workspace, person in admins
     ]
     hidden = [
         f'<input type="hidden" name="{html.escape(name)}" value="{html.escape(value)}">'
@@ -59,6 +66,25 @@ async def ask(slack: Slack, request: web.Request) -> web.StreamResponse:
         ),
     )
     return web.Response(text=page, content_type="text/html")
+
+
+def _chosen(admins: list[tuple[Workspace, User]], team: str, place: str) -> tuple[Workspace, User]:
+    """Who most likely installs: an admin of `team`, else of the page one came from, whose place is ``T0HARBOR.U0DANA``.
+
+    A place that has the app already says nothing: an installation there is begun on purpose only, by naming the team.
+    """
+    team_id, _, user_id = place.partition(".")
+
+    def unlikely(entry: tuple[Workspace, User]) -> tuple[bool, ...]:
+        workspace, person = entry
+        return (
+            workspace.id != team,
+            workspace.installation is not None,
+            workspace.id != team_id,
+            person.id != user_id,
+        )
+
+    return min(admins, key=unlikely)
 
 
 async def decide(slack: Slack, request: web.Request) -> web.StreamResponse:

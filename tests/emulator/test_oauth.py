@@ -1,5 +1,6 @@
 """Installation by OAuth, into one workspace and into another."""
 
+import re
 from collections.abc import AsyncIterator
 from urllib.parse import parse_qs, urlsplit
 
@@ -8,7 +9,10 @@ import pytest
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
+from bot.bolt import SCOPES
 from bot.emulator import Emulator, EmulatorClient
+from bot.emulator.config import BOT_SCOPES
+from bot.emulator.consent import MEANING
 from tests.emulator.conftest import TOKEN, Sink, settled
 
 # slack_sdk 3.48 still builds aiohttp's deprecated BasicAuth for oauth.v2.access.
@@ -46,6 +50,35 @@ async def test_the_consent_page_lists_permissions_and_workspaces(browser: aiohtt
     assert "Send messages" in page
     assert "Harbor Coffee, as Dana Ruiz" in page
     assert "<script>" not in page
+
+
+async def chosen(browser: aiohttp.ClientSession, *, place: str = "", **more: str) -> str:
+    headers = {"Cookie": f"local_slack_place={place}"} if place else {}
+    async with browser.get("/oauth/v2/authorize", params={**ASKED, **more}, headers=headers) as response:
+        found = re.findall(r'<option value="([^"]+)" selected>', await response.text())
+    assert len(found) == 1
+    return str(found[0])
+
+
+@pytest.mark.parametrize(
+    "place, team, installer",
+    [
+        ("", "", "T0HARBOR:U0DANA"),
+        ("T0HARBOR.U0DANA", "", "T0HARBOR:U0DANA"),
+        ("T0HARBOR.U0ELI", "", "T0HARBOR:U0DANA"),
+        ("T0NORTHWIND.U0BEN", "", "T0HARBOR:U0DANA"),
+        ("", "T0NORTHWIND", "T0NORTHWIND:U0ADA"),
+        ("nonsense", "", "T0HARBOR:U0DANA"),
+    ],
+)
+async def test_the_workspace_one_came_from_or_one_without_the_app_is_chosen_already(
+    browser: aiohttp.ClientSession, place: str, team: str, installer: str
+) -> None:
+    assert await chosen(browser, place=place, **({"team": team} if team else {})) == installer
+
+
+async def test_every_scope_the_app_asks_for_has_plain_words() -> None:
+    assert {*BOT_SCOPES, *SCOPES} <= MEANING.keys()
 
 
 async def test_allowing_gives_a_code_that_becomes_a_token_of_that_workspace(

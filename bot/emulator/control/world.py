@@ -87,7 +87,12 @@ async def get_state(slack: Slack, request: web.Request) -> Json:
         "last_update": slack.updates.last,
         "request_url": list(slack.deliveries.urls),
         "clock": _clock(slack),
-        "app": {"id": config.app_id, "name": config.app_name, "description": config.app_description},
+        "app": {
+            "id": config.app_id,
+            "name": config.app_name,
+            "description": config.app_description,
+            "suggested_prompts": [asdict(prompt) for prompt in config.suggested_prompts],
+        },
         "commands": [asdict(command) for command in config.commands],
         "workspaces": [_workspace(slack, workspace) for workspace in slack.workspaces.values()],
     }

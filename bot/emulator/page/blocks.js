@@ -43,8 +43,8 @@ function sortBy(button) {
   button.dataset.direction = down ? "down" : "up";
   const value = (row) => row.children[column].dataset.value;
   const order = (a, b) => (Number.isNaN(Number(value(a)) + Number(value(b))) ? value(a).localeCompare(value(b)) : value(a) - value(b));
-  const rows = [...table.querySelectorAll("tbody tr")].sort((a, b) => (down ? order(b, a) : order(a, b)));
-  table.querySelector("tbody").append(...rows);
+  const rows = [...table.querySelectorAll("tbody tr:not(.total)")].sort((a, b) => (down ? order(b, a) : order(a, b)));
+  table.querySelector("tbody").append(...rows, ...table.querySelectorAll("tbody tr.total"));
   turnTo(table, 0);
 }
 

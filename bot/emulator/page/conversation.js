@@ -16,7 +16,8 @@ export class Conversation {
     this.banner = el("div", { class: "banner", role: "alert", hidden: true });
     this.status = el("div", { class: "status" });
     this.shown = "";
-    byId("channel").append(this.head, this.banner, this.log.element, this.status, this.composer.element);
+    this.answered = new Set();
+    byId("channel").append(this.head, this.banner, this.log.element, this.status, this.log.below, this.composer.element);
   }
 
   async draw() {
@@ -33,12 +34,22 @@ export class Conversation {
     if (!answer || place !== `${store.me} ${store.channel}` || store.tab === "home") return;
     this.log.show(answer.messages, { intro: this.intro(), fresh: this.shown !== place });
     if (this.shown !== place) this.composer.focus();
+    else this.openAnswered(answer.messages);
+    this.answered = new Set(answer.messages.filter((one) => one.reply_count).map((one) => one.ts));
     this.shown = place;
     statusLine(this.status, "");
   }
 
+  // In the conversation with the app an answer stands in a thread: the reader's question opens when it comes.
+  openAnswered(messages) {
+    if (channel().kind !== "im" || store.thread) return;
+    const answered = messages.filter((one) => one.user === store.me && one.reply_count && !this.answered.has(one.ts)).at(-1);
+    if (answered) openThread(answered.ts);
+  }
+
   async drawHome() {
     this.shown = "";
+    this.log.below.hidden = true;
     const answer = await trying(() => call("GET", "views", { query: { user: store.me } }));
     if (!answer || store.tab !== "home") return;
     const body = el("div", { class: "body home" });
@@ -77,7 +88,8 @@ export class Conversation {
       const invite = !workspace().installed ? "" : one.has_app ? `Mention @${app.name} to ask about campaigns.` : `${app.name} is not here yet. Type /invite @${app.name} to add it.`;
       return el("div", { class: "empty" }, el("h2", {}, title(one)), el("p", {}, `${one.topic}. ${invite}`));
     }
-    const prompts = statusOf("")?.prompts || [];
+    const own = statusOf("")?.prompts || [];
+    const prompts = own.length ? own : app.suggested_prompts;
     const buttons = prompts.map((prompt) => el("button", { type: "button", onclick: () => this.composer.fill(prompt.message) }, prompt.title || prompt.message));
     const hello = `${app.description} Write below, ${me().real_name.split(" ")[0]}; every message starts a thread.`;
     return el("div", { class: "empty" }, avatar(bot().id), el("h2", {}, app.name), el("p", {}, hello), el("div", { class: "prompts" }, ...buttons));

@@ -7,16 +7,29 @@ import { day } from "./time.js";
 const GROUP_S = 300;
 
 export class Log {
+  // `element` is the list; `below` a button that appears when something new stands further down than the reader sees.
   constructor({ inThread, openThread }) {
     this.element = el("div", { class: "log", role: "log", tabIndex: 0, "aria-label": inThread ? "Replies" : "Messages" });
+    this.below = el("button", { class: "below", type: "button", hidden: true, onclick: () => this.toEnd() }, "New message below ↓");
+    this.element.addEventListener("scroll", () => this.atEnd() && (this.below.hidden = true));
     this.options = { inThread, openThread };
     this.drawn = new Map();
+  }
+
+  atEnd() {
+    return this.element.scrollHeight - this.element.scrollTop - this.element.clientHeight < 80;
+  }
+
+  toEnd() {
+    this.element.scrollTop = this.element.scrollHeight;
+    this.below.hidden = true;
   }
 
   // `intro` stands above the messages; `fresh` forgets what was drawn and goes to the end.
   show(messages, { intro = null, fresh = false } = {}) {
     const box = this.element;
-    const atEnd = fresh || box.scrollHeight - box.scrollTop - box.clientHeight < 80;
+    const follow = fresh || this.atEnd() || messages.some((one) => this.mustSee(one));
+    const isNew = !fresh && messages.some((one) => !this.drawn.has(one.ts));
     if (fresh) this.drawn.clear();
     const kept = new Map();
     const rows = intro ? [intro] : [];
@@ -30,7 +43,13 @@ export class Log {
     }
     this.drawn = kept;
     if (!sameRows(box, rows)) box.replaceChildren(...rows);
-    if (atEnd) box.scrollTop = box.scrollHeight;
+    if (follow) this.toEnd();
+    else if (isNew) this.below.hidden = false;
+  }
+
+  // New, and either the reader's own or an answer to what only they did: they wait for it, wherever they have scrolled.
+  mustSee(message) {
+    return !this.drawn.has(message.ts) && (message.ephemeral || message.user === store.me);
   }
 
   entry(message, followsBefore) {

@@ -35,6 +35,8 @@ export function go(place) {
   store.unread.delete(store.channel);
   const parts = { team: store.team, as: store.me, channel: store.channel, ...(store.thread ? { thread: store.thread } : {}) };
   history.replaceState(null, "", `#${new URLSearchParams(parts)}`);
+  // Read by the page that asks for consent (bot/emulator/consent.py).
+  document.cookie = `local_slack_place=${store.team}.${store.me}; path=/; SameSite=Lax`;
   listeners.forEach((listener) => listener());
 }
 

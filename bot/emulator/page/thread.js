@@ -6,6 +6,27 @@ import { Log } from "./log.js";
 import { statusLine } from "./status.js";
 import { channel, go, store, title } from "./store.js";
 
+const WIDTH = "thread-width";
+const STEP_PX = 40;
+
+// The edge between the conversation and the thread, moved by dragging or with the arrow keys; the browser keeps where it was left.
+function resizer() {
+  const edge = el("div", { class: "resize", role: "separator", tabIndex: 0, "aria-orientation": "vertical", "aria-label": "Width of the thread" });
+  const to = (px) => {
+    document.body.style.setProperty("--thread-width", `${Math.round(px)}px`);
+    localStorage.setItem(WIDTH, Math.round(px));
+  };
+  edge.addEventListener("pointerdown", (event) => edge.setPointerCapture(event.pointerId));
+  edge.addEventListener("pointermove", (event) => edge.hasPointerCapture(event.pointerId) && to(innerWidth - event.clientX));
+  edge.addEventListener("keydown", (event) => {
+    const step = { ArrowLeft: STEP_PX, ArrowRight: -STEP_PX }[event.key];
+    if (step) to(byId("thread").offsetWidth + step);
+  });
+  const kept = Number(localStorage.getItem(WIDTH));
+  if (kept) to(kept);
+  return edge;
+}
+
 export class Thread {
   constructor() {
     this.pane = byId("thread");
@@ -16,7 +37,7 @@ export class Thread {
     this.shown = "";
     const close = el("button", { class: "icon-button", type: "button", title: "Close (Esc)", "aria-label": "Close thread", onclick: () => go({ thread: "" }) }, "✕");
     const head = el("header", { class: "head" }, el("h1", {}, "Thread"), this.where, close);
-    this.pane.append(head, el("span"), this.log.element, this.status, this.composer.element);
+    this.pane.append(resizer(), head, el("span"), this.log.element, this.status, this.log.below, this.composer.element);
     document.addEventListener("keydown", (event) => {
       if (event.key === "Escape" && store.thread && !byId("dialog").open && !event.defaultPrevented) go({ thread: "" });
     });

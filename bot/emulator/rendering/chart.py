@@ -7,6 +7,9 @@ from bot.emulator.workspace import Json
 
 WIDTH, HEIGHT = 560, 250
 LEFT, RIGHT, TOP, BOTTOM = 56, 12, 12, 46
+LETTER = 6.2
+SLANTED_LETTERS = 20
+"""As long as Slack lets a label be."""
 SERIES_COLOURS = 12
 
 
@@ -32,18 +35,23 @@ def _axes(chart: Json) -> str:
     values = [[float(point["value"]) for point in entry["data"]] for entry in series]
     low, high = min(0.0, *(min(row) for row in values)), max(0.0, *(max(row) for row in values))
     ticks = _ticks(low, high)
-    plot = _Plot(ticks[0], ticks[-1], len(axis["categories"]))
+    plot = _Plot(ticks[0], ticks[-1], [str(name) for name in axis["categories"]])
     draw = {"bar": _bars, "line": _lines, "area": _areas}[chart["type"]]
     body = _grid(plot, ticks) + _categories(plot, axis) + draw(plot, values, chart)
-    return f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img">{body}</svg>'
+    return f'<svg viewBox="{-plot.side} 0 {WIDTH + plot.side} {HEIGHT + plot.foot}" role="img">{body}</svg>'
 
 
 class _Plot:
-    """From values to pixels."""
+    """From values to pixels. `foot` and `side` are what slanted names need below and to the left; 0 when they fit as they are."""
 
-    def __init__(self, low: float, high: float, count: int) -> None:
-        self.low, self.high, self.count = low, high, count
-        self.step = (WIDTH - LEFT - RIGHT) / count
+    def __init__(self, low: float, high: float, names: list[str]) -> None:
+        self.low, self.high, self.count = low, high, len(names)
+        self.step = (WIDTH - LEFT - RIGHT) / self.count
+        longest = max(len(name) for name in names)
+        slanted = longest * LETTER > self.step
+        self.foot = max(1, round(min(longest, SLANTED_LETTERS) * LETTER * 0.65) - BOTTOM + 30) if slanted else 0
+        reach = [min(len(name), SLANTED_LETTERS) * LETTER * 0.77 - self.x(index) for index, name in enumerate(names)]
+        self.side = max(0, *map(round, reach)) if slanted else 0
 
     def x(self, index: int) -> float:
         return LEFT + self.step * (index + 0.5)
@@ -72,20 +80,23 @@ def _grid(plot: _Plot, ticks: list[float]) -> str:
 
 
 def _categories(plot: _Plot, axis: Json) -> str:
-    """Category names, thinned out so that they do not run into each other, and the axis titles."""
-    names = [str(name) for name in axis["categories"]]
-    every = max(1, math.ceil(max(len(name) for name in names) * 6.5 / plot.step))
-    labels = "".join(
-        f'<text class="tick" x="{plot.x(index):.1f}" y="{HEIGHT - BOTTOM + 16}" text-anchor="middle">{html.escape(name)}</text>'
-        for index, name in enumerate(names)
-        if index % every == 0
-    )
+    """Every category's name, slanted where they would run into each other, and the axis titles."""
+    labels = "".join(_label(plot, index, str(name)) for index, name in enumerate(axis["categories"]))
     middle_x, middle_y = (LEFT + WIDTH - RIGHT) / 2, (TOP + HEIGHT - BOTTOM) / 2
     x_label, y_label = html.escape(str(axis.get("x_label") or "")), html.escape(str(axis.get("y_label") or ""))
     return (
-        f'{labels}<text class="axis" x="{middle_x}" y="{HEIGHT - 8}" text-anchor="middle">{x_label}</text>'
+        f'{labels}<text class="axis" x="{middle_x}" y="{HEIGHT + plot.foot - 8}" text-anchor="middle">{x_label}</text>'
         f'<text class="axis" transform="translate(12 {middle_y}) rotate(-90)" text-anchor="middle">{y_label}</text>'
     )
+
+
+def _label(plot: _Plot, index: int, name: str) -> str:
+    x, y = plot.x(index), HEIGHT - BOTTOM + 16
+    shown = name if len(name) <= SLANTED_LETTERS else f"{name[: SLANTED_LETTERS - 1]}…"
+    place = f'transform="translate({x + 4:.1f} {y - 4}) rotate(-40)" text-anchor="end"'
+    if not plot.foot:
+        place = f'x="{x:.1f}" y="{y}" text-anchor="middle"'
+    return f'<text class="tick" {place}>{html.escape(shown)}<title>{html.escape(name)}</title></text>'
 
 
 def _tip(chart: Json, row: int, column: int) -> str:

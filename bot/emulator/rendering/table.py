@@ -1,10 +1,16 @@
 """`table` and `data_table` blocks as HTML; the page sorts and pages the latter."""
 
 import html
+import re
 
 from bot.emulator.rendering.rich_text import rich_text_html
 from bot.emulator.slack import Slack
 from bot.emulator.workspace import Json
+
+NO_VALUE = frozenset({"", "-", "\u2013", "\u2014", "n/a"})
+_NUMBER = re.compile(
+    r"\s*[+\-\u2212]?\s*(?:[€$£¥]|[A-Z]{3}\s)?\s*[+\-\u2212]?\d[\d.,'\u00a0\u202f]*\s*(?:%|[€$£¥]|[A-Z]{3}|[kMB])?\s*"
+)
 
 
 def table_html(slack: Slack, block: Json) -> str:
@@ -29,7 +35,15 @@ def data_table_html(slack: Slack, block: Json) -> str:
 
 
 def _numeric(rows: list[list[Json]], column: int) -> bool:
-    return bool(rows) and all(row[column].get("type") == "raw_number" for row in rows)
+    """Whether the column is numbers, as such or as words such as ``€1,204.50``, ``-3.1 %`` and a dash for none."""
+    cells = [row[column] for row in rows]
+    found = [cell for cell in cells if cell.get("type") == "raw_number" or _NUMBER.fullmatch(str(cell.get("text", "")))]
+    empty = [cell for cell in cells if str(cell.get("text", "")).strip() in NO_VALUE and cell.get("type") == "raw_text"]
+    return bool(found) and len(found) + len(empty) == len(cells)
+
+
+def _is_total(cells: list[Json]) -> bool:
+    return bool(cells) and str(cells[0].get("text", "")).strip().casefold() in {"total", "totals"}
 
 
 def _thead(slack: Slack, row: list[Json], aligns: list[str], *, sortable: bool = False) -> str:
@@ -42,15 +56,25 @@ def _thead(slack: Slack, row: list[Json], aligns: list[str], *, sortable: bool =
 
 
 def _tbody(slack: Slack, rows: list[list[Json]], aligns: list[str]) -> str:
+    # A table of nothing but a total has no other row that it could stand out from.
+    last = len(rows) - 1 if len(rows) > 1 and _is_total(rows[-1]) else -1
     lines = [
         "".join(
-            f'<td{_align(aligns, column)} data-value="{html.escape(str(cell.get("value", cell.get("text", ""))))}">'
-            f"{_cell(slack, cell)}</td>"
+            f'<td{_align(aligns, column)} data-value="{html.escape(_sorted_by(cell))}">{_cell(slack, cell)}</td>'
             for column, cell in enumerate(row)
         )
         for row in rows
     ]
-    return f"<tbody>{''.join(f'<tr>{line}</tr>' for line in lines)}</tbody>"
+    marks = (' class="total"' if index == last else "" for index in range(len(lines)))
+    return f"<tbody>{''.join(f'<tr{mark}>{line}</tr>' for mark, line in zip(marks, lines, strict=True))}</tbody>"
+
+
+def _sorted_by(cell: Json) -> str:
+    """The number in a cell that reads as one, else its words."""
+    text = str(cell.get("value", cell.get("text", ""))).strip()
+    if not _NUMBER.fullmatch(text):
+        return "" if text in NO_VALUE else text
+    return re.sub(r"[^\d.\-]", "", text.replace("\u2212", "-"))
 
 
 def _cell(slack: Slack, cell: Json) -> str:
