@@ -90,4 +90,4 @@ def _notes(period: Period, time_zone: str, now: datetime) -> tuple[str, ...]:
     if period.end < today:
         return ()
     clock = now.astimezone(ZoneInfo(time_zone))
-    return (f"{today} is not over: it counts until {clock:%H}:00 {time_zone}, the account's time.",)
+    return (f"{today.day} {today:%B %Y} is not over: it counts until {clock:%H}:00 {time_zone}, the account's time.",)

@@ -8,6 +8,9 @@ from agent.campaigns.money import format_micros
 from agent.campaigns.periods import Period
 from agent.campaigns.platform import Account, Campaign, Channel, Metrics, Status
 
+NOTHING = "n/a"
+"""What stands where nothing can be divided by."""
+
 
 class _Result(BaseModel):
     model_config = ConfigDict(frozen=True)
@@ -63,6 +66,11 @@ class PeriodResult(_Result):
     def of(cls, period: Period) -> "PeriodResult":
         """The period without what only arithmetic needs."""
         return cls(label=period.label, start=period.start, end=period.end, days=period.days)
+
+    @property
+    def dates(self) -> str:
+        """Its days for reading, as Period has them."""
+        return Period(self.start, self.end, self.label).dates
 
 
 class Figures(_Result):
@@ -160,6 +168,12 @@ class CampaignRow(Row):
         """The campaign's row."""
         compared = _compared(metrics, previous, currency=campaign.currency)
         return cls(id=campaign.id, name=campaign.name, status=campaign.status, **compared)
+
+    @property
+    def title(self) -> str:
+        """Its name, with "(paused)" if that can explain the figures: how it stands now says nothing of days on which it spent."""
+        idle = not (self.figures.impressions or self.figures.spend_micros)
+        return f"{self.name} (paused)" if idle and self.status == "paused" else self.name
 
 
 class Performance(_Result):

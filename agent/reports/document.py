@@ -7,11 +7,18 @@ class _Frozen(BaseModel):
     model_config = ConfigDict(frozen=True)
 
 
+class Number(_Frozen):
+    """A number in a table: `text` is what is read, `value` what a column is sorted by."""
+
+    text: str
+    value: float
+
+
 class Grid(_Frozen):
     """A table; the first row is the head."""
 
     caption: str
-    rows: tuple[tuple[str, ...], ...]
+    rows: tuple[tuple[str | Number, ...], ...]
 
 
 class Bars(_Frozen):

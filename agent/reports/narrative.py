@@ -1,19 +1,17 @@
 """From figures to a document. Every number in the words is taken from the figures; none is computed by a model."""
 
-from agent.campaigns.results import CampaignRow, Figures, Performance
-from agent.reports.document import Bars, Document, Grid
+from agent.campaigns.money import MICROS
+from agent.campaigns.results import NOTHING, CampaignRow, Figures, Performance
+from agent.reports.document import Bars, Document, Grid, Number
 
 HEAD = ("Campaign", "Spend", "Impressions", "Clicks", "CTR", "Conversions", "CPA", "Revenue", "ROAS")
-NOTHING = "\u2013"
-"""What stands where nothing can be divided by."""
 CHARTED = 12
 """Campaigns in a chart; a longer tail is in the table."""
 
 
 def document(performance: Performance, *, title: str) -> Document:
     """The report of a performance."""
-    period = performance.period
-    days = f"{period.start}" if period.start == period.end else f"{period.start} to {period.end}"
+    days = performance.period.dates
     return Document(
         summary=f"{title}: {performance.account.name}, {days}",
         body=_body(performance, title=title, days=days),
@@ -35,13 +33,13 @@ def _body(performance: Performance, *, title: str, days: str) -> str:
                 f"Spend **{totals.spend}**{_change(performance, 'spend')}",
                 f"{totals.conversions:,} conversions{_change(performance, 'conversions')}",
                 f"revenue {totals.revenue}{_change(performance, 'revenue')}",
-                f"ROAS {_or_dash(totals.roas)}{_change(performance, 'roas')}.",
+                f"ROAS {_roas(totals)}{_change(performance, 'roas')}.",
             )
         ),
     ]
     lines += _extremes(performance.campaigns)
     if performance.compared_to is not None:
-        lines.append(f"Changes are against {performance.compared_to.start} to {performance.compared_to.end}.")
+        lines.append(f"Changes are against {performance.compared_to.dates}.")
     return "\n\n".join([*lines, *performance.notes])
 
 
@@ -56,28 +54,45 @@ def _extremes(rows: tuple[CampaignRow, ...]) -> list[str]:
     if len(ranked) < 2:
         return []
     best, worst = ranked[-1], ranked[0]
-    return [f"Best ROAS: **{best.name}** with {best.figures.roas}. Lowest: **{worst.name}** with {worst.figures.roas}."]
+    ends = f"**{best.name}** with {_roas(best.figures)}. Lowest: **{worst.name}** with {_roas(worst.figures)}."
+    return [f"Best ROAS: {ends}"]
 
 
-def _row(row: CampaignRow) -> tuple[str, ...]:
-    return _cells(row.name if row.status == "active" else f"{row.name} ({row.status})", row.figures)
+def _row(row: CampaignRow) -> tuple[str | Number, ...]:
+    return _cells(row.title, row.figures)
 
 
-def _cells(name: str, figures: Figures) -> tuple[str, ...]:
-    ctr = NOTHING if figures.ctr_percent is None else f"{figures.ctr_percent:.2f} %"
+def _cells(name: str, figures: Figures) -> tuple[str | Number, ...]:
     return (
-        name, figures.spend, f"{figures.impressions:,}", f"{figures.clicks:,}", ctr, f"{figures.conversions:,}",
-        figures.cpa or NOTHING, figures.revenue, _or_dash(figures.roas),
-    )  # fmt: skip
+        name,
+        _money(figures.spend, figures.spend_micros),
+        _count(figures.impressions),
+        _count(figures.clicks),
+        NOTHING
+        if figures.ctr_percent is None
+        else Number(text=f"{figures.ctr_percent:.2f} %", value=figures.ctr_percent),
+        _count(figures.conversions),
+        _money(figures.cpa, figures.cpa_micros),
+        _money(figures.revenue, figures.revenue_micros),
+        NOTHING if figures.roas is None else Number(text=_roas(figures), value=figures.roas),
+    )
 
 
-def _or_dash(value: float | None) -> str:
-    return NOTHING if value is None else f"{value}"
+def _count(number: int) -> Number:
+    return Number(text=f"{number:,}", value=number)
+
+
+def _money(text: str | None, micros: int | None) -> str | Number:
+    return NOTHING if text is None or micros is None else Number(text=text, value=micros / MICROS)
+
+
+def _roas(figures: Figures) -> str:
+    return NOTHING if figures.roas is None else f"{figures.roas:.2f}"
 
 
 def _bars(performance: Performance) -> Bars | None:
     spending = sorted(performance.campaigns, key=lambda row: -row.figures.spend_micros)[:CHARTED]
-    values = tuple((row.name, round(row.figures.spend_micros / 1_000_000, 2)) for row in spending)
+    values = tuple((row.name, round(row.figures.spend_micros / MICROS, 2)) for row in spending)
     if not any(value for _, value in values):
         return None
     return Bars(title=f"Spend by campaign, {performance.account.currency}", series="Spend", values=values)

@@ -81,7 +81,8 @@ def make_reports(platform: AdPlatform, publisher: Publisher) -> Reports:
             wanted = request.campaigns if isinstance(request.campaigns, str) else list(request.campaigns)
             chosen = choose(await platform.campaigns(ctx.tenant), wanted)
         except (PeriodError, CampaignLookupError) as error:
-            return Gathered(request=request, document=Document(summary="I can't make this report.", body=str(error)))
+            body = f"I can't make this report: {error}"
+            return Gathered(request=request, document=Document(summary="I can't make this report.", body=body))
         performance = await measure(platform, ctx.tenant, chosen, window, now=now)
         return Gathered(request=request, document=document(performance, title=request.title))
 

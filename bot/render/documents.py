@@ -1,11 +1,13 @@
 """Documents as blocks: words, a native table, a native chart; and as Markdown where blocks are refused."""
 
+from collections.abc import Sequence
 from typing import Any
 
-from agent.reports.document import Bars, Document, Grid
+from agent.reports.document import Bars, Document, Grid, Number
 from bot.render.text import neutral, shortened
 
 Blocks = list[dict[str, Any]]
+Cell = str | Number
 NOTHING = "\u2013"
 """What stands where there is no text: Slack refuses empty ones."""
 LABEL_LIMIT = 20
@@ -40,22 +42,28 @@ def document_markdown(document: Document) -> str:
     if document.grid is None:
         return document.body
     head, *rows = document.grid.rows
-    lines = [_line(head), "|" + "---|" * len(head), *map(_line, rows)]
+    numbers = [any(isinstance(row[column], Number) for row in rows) for column in range(len(head))]
+    rule = "".join("---:|" if right else "---|" for right in numbers)
+    lines = [_line(head), f"|{rule}", *map(_line, rows)]
     return f"{document.body}\n\n" + "\n".join(lines)
 
 
-def _line(cells: tuple[str, ...]) -> str:
-    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+def _words(cell: Cell) -> str:
+    return cell.text if isinstance(cell, Number) else cell
 
 
-def _fitting(grid: Grid) -> list[list[str]]:
+def _line(cells: Sequence[Cell]) -> str:
+    return "| " + " | ".join(_words(cell).replace("|", "\\|") for cell in cells) + " |"
+
+
+def _fitting(grid: Grid) -> list[list[Cell]]:
     """The rows that fit: the head, as many as can be, and the last one, which holds the totals. A head alone is no table."""
-    rows = [[shortened(cell, CELL_LIMIT) or NOTHING for cell in row[:COLUMNS_LIMIT]] for row in grid.rows]
+    rows = [[_short(cell) for cell in row[:COLUMNS_LIMIT]] for row in grid.rows]
     if len(rows) < 2:
         return []
     head, *middle, last = rows
     room = CELLS_LIMIT - _size(head) - _size(last)
-    kept: list[list[str]] = []
+    kept: list[list[Cell]] = []
     for row in middle[: ROWS_LIMIT - 2]:
         room -= _size(row)
         if room < 0:
@@ -64,17 +72,28 @@ def _fitting(grid: Grid) -> list[list[str]]:
     return [head, *kept, last]
 
 
-def _size(row: list[str]) -> int:
-    return sum(map(len, row))
+def _short(cell: Cell) -> Cell:
+    text = shortened(_words(cell), CELL_LIMIT) or NOTHING
+    return Number(text=text, value=cell.value) if isinstance(cell, Number) else text
 
 
-def _table(caption: str, rows: list[list[str]]) -> dict[str, Any]:
-    cells = [[{"type": "raw_text", "text": cell} for cell in row] for row in rows]
+def _size(row: Sequence[Cell]) -> int:
+    return sum(len(_words(cell)) for cell in row)
+
+
+def _cell(cell: Cell) -> dict[str, Any]:
+    """Slack sorts numbers as such and aligns them; the text is what it shows."""
+    if isinstance(cell, Number):
+        return {"type": "raw_number", "value": cell.value, "text": cell.text}
+    return {"type": "raw_text", "text": cell}
+
+
+def _table(caption: str, rows: list[list[Cell]]) -> dict[str, Any]:
     return {
         "type": "data_table",
         "caption": shortened(caption, CAPTION_LIMIT) or NOTHING,
         "page_size": PAGE,
-        "rows": cells,
+        "rows": [[_cell(cell) for cell in row] for row in rows],
     }
 
 

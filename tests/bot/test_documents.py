@@ -3,11 +3,12 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.reports import Bars, Document, Grid
+from agent.reports import Bars, Document, Grid, Number
 from bot.emulator.blocks import check_blocks
 from bot.render.documents import document_blocks, document_markdown
 
-CELLS = st.text(st.characters(codec="utf-8"), max_size=30)
+TEXTS = st.text(st.characters(codec="utf-8"), max_size=30)
+CELLS = TEXTS | st.builds(Number, text=TEXTS, value=st.floats(allow_nan=False, allow_infinity=False))
 GRIDS = st.integers(1, 25).flatmap(
     lambda width: st.lists(st.lists(CELLS, min_size=width, max_size=width).map(tuple), min_size=0, max_size=12)
 )
@@ -21,7 +22,7 @@ NAMES = st.text(st.characters(codec="utf-8"), max_size=40)
     values=st.lists(st.tuples(NAMES, st.floats(0, 1e9)), max_size=40),
 )
 def test_any_document_is_within_slacks_limits(
-    body: str, rows: list[tuple[str, ...]], caption: str, values: list[tuple[str, float]]
+    body: str, rows: list[tuple[str | Number, ...]], caption: str, values: list[tuple[str, float]]
 ) -> None:
     document = Document(
         summary="s",
@@ -80,3 +81,28 @@ def test_where_blocks_are_refused_the_table_is_markdown() -> None:
     grid = Grid(caption="c", rows=(("Campaign", "Spend"), ("A|B", "1.00")))
     words = document_markdown(Document(summary="s", body="Body.", grid=grid))
     assert words == "Body.\n\n| Campaign | Spend |\n|---|---|\n| A\\|B | 1.00 |"
+
+
+def test_numbers_are_numbers_in_the_table_and_stand_right_in_markdown() -> None:
+    rows = (
+        ("Campaign", "Spend", "CPA"),
+        ("Spring Sale", Number(text="€1,204.50", value=1204.5), "n/a"),
+        ("Total", Number(text="€1,204.50", value=1204.5), Number(text="€9.00", value=9)),
+    )
+    document = Document(summary="s", body="Body.", grid=Grid(caption="c", rows=rows))
+    [_, table] = document_blocks(document)
+    head, spring, _ = table["rows"]
+    assert {cell["type"] for cell in head} == {"raw_text"}
+    assert spring == [
+        {"type": "raw_text", "text": "Spring Sale"},
+        {"type": "raw_number", "value": 1204.5, "text": "€1,204.50"},
+        {"type": "raw_text", "text": "n/a"},
+    ]
+    check_blocks([table])
+    assert "|---|---:|---:|\n| Spring Sale | €1,204.50 | n/a |" in document_markdown(document)
+
+
+def test_a_document_that_waited_in_the_store_is_the_same() -> None:
+    rows = (("Campaign", "Spend"), ("Spring Sale", Number(text="1.00", value=1)))
+    document = Document(summary="s", body="b", grid=Grid(caption="c", rows=rows))
+    assert Document.model_validate_json(document.model_dump_json()) == document

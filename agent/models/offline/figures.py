@@ -4,12 +4,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from agent.campaigns.periods import Period
-from agent.campaigns.results import CampaignRow, Changes, Figures, Performance, PeriodResult, Row
+from agent.campaigns.results import NOTHING, CampaignRow, Changes, Figures, Performance, PeriodResult, Row
 from agent.models.offline.markdown import bold, listed, plain, table
 from agent.models.offline.vocabulary import LOWER_IS_BETTER
-
-NOTHING = "n/a"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,14 +62,9 @@ def change(changes: Changes | None, metric: str) -> str:
     return NOTHING if found is None else f"{found:+,.1f} %"
 
 
-def dates(period: PeriodResult) -> str:
-    """The exact days."""
-    return Period(period.start, period.end, period.label).dates
-
-
 def when(period: PeriodResult) -> str:
     """The period as a phrase with its exact days: "last week (16 to 22 November 2026)"."""
-    days = dates(period)
+    days = period.dates
     if period.label in {days, "the period before"} or period.label[:1].isdigit():
         return f"on {days}" if period.days == 1 else f"over {days}"
     if _ADVERBIAL.match(period.label):
@@ -135,8 +127,8 @@ def _versus(result: Performance, row: Row, metric: str) -> str:
 
 def _vertical(result: Performance, row: Row, metrics: Sequence[str]) -> str:
     if result.compared_to is None or row.previous is None:
-        return table(["Metric", dates(result.period)], [[_METRICS[m].label, value(row.figures, m)] for m in metrics])
-    head = ["Metric", dates(result.period), dates(result.compared_to), "Change"]
+        return table(["Metric", result.period.dates], [[_METRICS[m].label, value(row.figures, m)] for m in metrics])
+    head = ["Metric", result.period.dates, result.compared_to.dates, "Change"]
     previous = row.previous
     return table(
         head,
@@ -180,10 +172,7 @@ def _many(result: Performance, metrics: Sequence[str]) -> str:
     head = ["Campaign"]
     for metric in columns:
         head += [_METRICS[metric].label, *(["Change"] if result.compared_to else [])]
-    rows = [
-        [plain(row.name) + (" (paused)" if row.status == "paused" else ""), *_cells(row, columns)]
-        for row in result.campaigns
-    ]
+    rows = [[plain(row.title), *_cells(row, columns)] for row in result.campaigns]
     return table(head, [*rows, ["**Total**", *_cells(result.totals, columns)]])
 
 
