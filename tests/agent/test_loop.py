@@ -302,7 +302,9 @@ async def test_a_message_said_while_a_tool_runs_is_in_the_next_model_call(world:
 
 async def test_messages_before_a_stop_are_not_worked_on_and_later_ones_are(world: Make) -> None:
     async with world("Only the later.") as here:
-        await here.engine.store.write(stops.stopped(THREAD, message_id="100.5", by="U1", at=await here.engine.store.now()))
+        await here.engine.store.write(
+            stops.stopped(THREAD, message_id="100.5", by="U1", at=await here.engine.store.now())
+        )
         await here.ended(await here.say("old", "100.4"))
         assert here.channel.said == []
         await here.ended(await here.say("new", "100.6"))

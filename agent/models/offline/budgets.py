@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
+from itertools import pairwise
 from typing import Literal
 
 from agent.models.offline.clauses import Clause
@@ -11,13 +12,14 @@ from agent.models.offline.vocabulary import CHANGES, CUT, FACTORS, RAISE
 from agent.models.offline.words import Token, currency_of
 
 _TO = frozenset({"to", "at", ":", "=", "is", "now", "of"})
+_AMOUNTS = frozenset({"money", "percent", "number"})
 _MORE = frozenset({"add", "more", "subtract", "less", "extra"})
 
 
 def is_budget(clause: Clause) -> bool:
     """Whether a clause asks for a budget to be changed."""
     has = clause.has
-    amounts = [token for token in clause.rest if token.kind in {"money", "percent", "number"}]
+    amounts = [token for token in clause.rest if token.kind in _AMOUNTS]
     if has & (set(FACTORS) - {"half"}) and not clause.metrics:
         return True
     if has & CHANGES and (amounts or "half" in has) and not (has & {"top", "best", "worst"} and not clause.names):
@@ -51,7 +53,7 @@ def _groups(tokens: Sequence[Token]) -> Iterator[list[Token]]:
             group, named, amount = [], False, False
         group.append(token)
         named = named or token.kind == "name"
-        amount = amount or token.kind in {"money", "percent", "number"}
+        amount = amount or token.kind in _AMOUNTS
     if group:
         yield group
 
@@ -65,6 +67,8 @@ def _amount(tokens: Sequence[Token], whole: Clause) -> Amount | None:
     place = _place(tokens)
     if place is None:
         return _factor(whole, direction)
+    if _several(tokens):
+        return None
     token, before = tokens[place], tokens[place - 1].word if place else ""
     value = token.value or Decimal(0)
     currency = currency_of(token.text) if token.kind == "money" else None
@@ -98,9 +102,16 @@ def _factor(clause: Clause, direction: int) -> Amount | None:
     return None
 
 
+def _several(tokens: Sequence[Token]) -> bool:
+    """Whether an amount is a range or a choice, such as "5 - 10", "10-20 %" and "100 or 120": then nobody said which."""
+    places = [at for at, token in enumerate(tokens) if token.kind in _AMOUNTS]
+    between = [[token.word for token in tokens[left + 1 : right]] for left, right in pairwise(places)]
+    return any(words in ([], ["-"], ["\N{EN DASH}"], ["or"]) for words in between)
+
+
 def _place(tokens: Sequence[Token]) -> int | None:
     """Where the amount is: the one after "to" or "by" if there are several ("from 100 to 120")."""
-    places = [at for at, token in enumerate(tokens) if token.kind in {"money", "percent", "number"}]
+    places = [at for at, token in enumerate(tokens) if token.kind in _AMOUNTS]
     preferred = [at for at in places if at and tokens[at - 1].word in {"to", "by"}]
     chosen = preferred or places
     return chosen[-1] if chosen else None

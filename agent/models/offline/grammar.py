@@ -134,7 +134,11 @@ def _forecast(clause: Clause) -> list[Request]:
 
 def _off_topic(clause: Clause) -> list[Request]:
     """Asked of any assistant; the name of a place or a time in it makes it no question about campaigns."""
-    strange = clause.all_words & OFF_TOPIC or any(word not in KNOWN and word.isalpha() for word in clause.words)
+    strange = (
+        clause.has & OFF_TOPIC
+        or clause.words[:2] == ("what", "time")
+        or any(word not in KNOWN and word.isalpha() for word in clause.words)
+    )
     return [Said("unknown", clause.text)] if strange and not names_wanted(clause) else []
 
 

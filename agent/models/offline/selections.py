@@ -138,7 +138,7 @@ def names_wanted(clause: Clause) -> bool:
     """
     if clause.names or clause.metrics or clause.has & _ABOUT_CAMPAIGNS or any(t.kind == "quote" for t in clause.rest):
         return True
-    if clause.all_words & OFF_TOPIC:
+    if clause.has & OFF_TOPIC or clause.words[:2] == ("what", "time"):
         return False
     asked = clause.has & ASKING - {"and"}
     doing = clause.has & {"do", "did", "doing", "going", "went", "running", "ran"} and clause.first not in {

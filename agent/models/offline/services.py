@@ -1,6 +1,8 @@
 """Requests for what other tools make: reports, schedules of summaries. Each says so where the tool is not offered."""
 
+from datetime import datetime
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from agent.models.base import ToolSchema
 from agent.models.offline.desk import Outcome
@@ -74,11 +76,18 @@ def _listed(data: Any) -> str:
     rows = next((v for v in data.values() if isinstance(v, list)), []) if isinstance(data, dict) else data
     if not isinstance(rows, list) or not rows:
         return "Nothing is scheduled."
-    shown = [
-        ", ".join(plain(str(v)) for v in row.values() if v is not None) if isinstance(row, dict) else plain(str(row))
-        for row in rows
-    ]
-    return "\n".join(["Scheduled:", "", *(f"* {row}" for row in shown)])
+    return "\n".join(["Scheduled:", "", *(f"* {plain(_row(row))}" for row in rows)])
+
+
+def _row(row: Any) -> str:
+    """A schedule in words; one of a shape that is not known, as it is."""
+    if not isinstance(row, dict):
+        return str(row)
+    try:
+        at = datetime.fromisoformat(str(row["next_at"])).astimezone(ZoneInfo(str(row["time_zone"])))
+    except (KeyError, ValueError, OSError):
+        return ", ".join(str(value) for value in row.values() if value is not None)
+    return f"{row.get('when', '')} ({row['time_zone']}), next on {at.day} {at:%B %Y} at {at:%H:%M}"
 
 
 def _detail(outcome: Outcome) -> str:

@@ -60,7 +60,7 @@ NO = frozenset({"no", "nope", "nah", "neither"})
 OFF_TOPIC = frozenset({
     "weather", "temperature", "rain", "joke", "jokes", "poem", "song", "story", "recipe", "news", "president", "capital",
     "football", "soccer", "game", "match", "movie", "film", "translate", "translation", "horoscope", "lottery", "code",
-    "python", "time", "birthday", "restaurant", "lunch", "dinner", "coffee", "flight", "hotel", "music", "sky", "planet", "country",
+    "python", "birthday", "restaurant", "lunch", "dinner", "coffee", "flight", "hotel", "music", "sky", "planet", "country",
     "population",
 })  # fmt: skip
 """What people ask an assistant of any kind for, and this one can't answer."""
@@ -132,7 +132,7 @@ quick look brief pausing resuming raising cutting doubling running give reason r
 report reports undo revert email mail give short long full everyone all business market marketing customer customers client clients boss ceo cmo bot assistant
 hmm hm uh um oh ah erm wow lol above below under over exceeding hold money make made earn create delete remove new
 table chart list view happy sad ask asked asking tell told show wonder wondering curious interested check checked
-mtd ytd qtd wtd trailing current fortnight couple earlier later ago same ever
+track unusual odd strange mtd ytd qtd wtd trailing current fortnight couple earlier later ago same ever
 """.split())  # fmt: skip  # noqa: SIM905  (a word list reads better as text)
 
 KNOWN: frozenset[str] = (

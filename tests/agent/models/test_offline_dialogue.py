@@ -1,11 +1,13 @@
 """Conversations: follow-ups, choices, several people, approvals and what the system reports."""
 
 import json
+import re
 from typing import Any
 
 import pytest
 
 from agent.models.base import Person
+from agent.models.offline.talk import HELP
 from tests.agent.campaigns.world import World
 from tests.agent.models.dialogue import ANA, BO, EXTRA_TOOLS, Dialogue, user
 from tests.agent.models.test_offline_corpus import BRAND, SPRING, STORIES, TRAIL, TRAIL_RT, Call, budget, figures, pause
@@ -316,6 +318,33 @@ async def test_a_report_on_the_week_before_is_on_the_week_before_the_one_spoken_
     await dialogue.say("how did we do last week?")
     await dialogue.say("make a report for the week before")
     assert dialogue.called() == [("make_report", {"campaigns": "all", "period": WEEK_BEFORE})]
+
+
+EXAMPLES = re.findall(r'"([^"]+)"', HELP)
+
+
+@pytest.mark.parametrize("text", EXAMPLES)
+async def test_whatever_help_suggests_is_understood_as_the_first_words_too(world: World, text: str) -> None:
+    """A newcomer asks what it can do, and copies a line of the answer."""
+    script: dict[str, Any] = {tool.name: {"status": "ok"} for tool in EXTRA_TOOLS}
+    dialogue = Dialogue(world, extra=EXTRA_TOOLS, script=script)
+    answer = await dialogue.say(text)
+    assert "don't understand" not in answer
+    assert "know no campaign" not in answer
+    assert dialogue.calls or "Subject:" in answer
+
+
+async def test_schedules_are_listed_in_words_and_in_their_own_time(world: World) -> None:
+    entry = {
+        "name": "summary:C1",
+        "when": "At 09:00 on Monday",
+        "time_zone": "Europe/Berlin",
+        "next_at": "2026-11-30T08:00:00+00:00",
+    }
+    dialogue = Dialogue(world, extra=EXTRA_TOOLS, script={"list_schedules": [entry]})
+    answer = await dialogue.say("what's scheduled?")
+    assert "* At 09:00 on Monday (Europe/Berlin), next on 30 November 2026 at 09:00" in answer
+    assert "summary:C1" not in answer
 
 
 async def test_help_names_the_offline_model_and_other_answers_do_not(dialogue: Dialogue) -> None:

@@ -156,7 +156,7 @@ def test_any_text_is_read_as_requests_about_campaigns_that_exist(text: str) -> N
 
 
 @given(st.lists(_TEXTS, min_size=1, max_size=4))
-@settings(max_examples=500, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 async def test_any_conversation_comes_to_an_answer(world: World, texts: list[str]) -> None:
     dialogue = Dialogue(world, extra=EXTRA_TOOLS, script={tool.name: {"status": "ok"} for tool in EXTRA_TOOLS})
     for text in texts:
