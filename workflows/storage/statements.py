@@ -4,11 +4,11 @@ They assume READ COMMITTED and `synchronous_commit = on`, which the store sets. 
 `exists (select fence …)` and `for key share` were seen to let a stale owner through. RUN is the column list of `runs`.
 """
 
-from workflows.storage.tables import LIVE, RUNS, SCHEDULES
+from workflows.storage.tables import LIVE, RUN_COLUMNS, RUNS, SCHEDULE_COLUMNS
 
-RUN = ", ".join(column.name for column in RUNS.columns)
+RUN = RUN_COLUMNS
 R_RUN = ", ".join(f"r.{column.name}" for column in RUNS.columns)
-SCHEDULE = ", ".join(column.name for column in SCHEDULES.columns)
+SCHEDULE = SCHEDULE_COLUMNS
 
 LIVE_CONFLICT = f"(tenant, workflow, key) where key is not null and {LIVE}"
 

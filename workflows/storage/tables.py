@@ -191,3 +191,6 @@ ENGINE_TABLES = (
     SCHEDULES,
     SPANS,
 )
+
+RUN_COLUMNS = ", ".join(column.name for column in RUNS.columns)
+SCHEDULE_COLUMNS = ", ".join(column.name for column in SCHEDULES.columns)
