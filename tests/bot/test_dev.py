@@ -1,6 +1,7 @@
 """Development in one process: what a restart keeps, the model's pace, and what a person is told when it can't start."""
 
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -55,6 +56,16 @@ async def test_a_workspace_installed_by_oauth_is_still_installed(tmp_path: Path)
             return len(await bench.people.messages("#ads", thread_ts=ts)) > 1
 
         await until(answered, "an answer in Harbor Coffee")
+
+
+async def test_the_way_through_an_installation_starts_with_our_own_page_and_ends_at_the_local_slack(
+    tmp_path: Path,
+) -> None:
+    async with Bench(tmp_path, {}) as bench:
+        begun = await bench.get(f"{bench.url}/slack/install")
+        assert "Install Threadline" in begun.text
+        assert re.findall(r"https?://[^/\"]+", begun.text) == [bench.emulator.url]
+        assert (await bench.install()).link == f"{bench.emulator.url}/#team={HARBOR}&as=U0DANA"
 
 
 # The model's pace

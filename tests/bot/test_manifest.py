@@ -3,6 +3,7 @@
 import ast
 import re
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -15,7 +16,7 @@ from bot import events
 from bot.bolt import SCOPES
 from bot.cli import _parser
 from bot.commands import Commands
-from bot.emulator.config import DEFAULT_COMMANDS
+from bot.emulator.config import DEFAULT_COMMANDS, DEFAULT_PROMPTS
 from tests.bot.bench import Bench, envelope
 from tests.bot.slack_scopes import EVENT_SCOPES, FEATURE_SCOPES, METHOD_SCOPES
 
@@ -161,6 +162,7 @@ def test_it_is_an_agent_of_2026() -> None:
     assert "assistant_view" not in FEATURES
     assert 1 <= len(view["suggested_prompts"]) <= 4
     assert all(set(prompt) == {"title", "message"} for prompt in view["suggested_prompts"])
+    assert view["suggested_prompts"] == [asdict(prompt) for prompt in DEFAULT_PROMPTS]
     assert FEATURES["app_home"]["messages_tab_enabled"]
     assert not FEATURES["app_home"]["messages_tab_read_only_enabled"]
 

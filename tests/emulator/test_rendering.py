@@ -196,3 +196,54 @@ def test_a_chart_of_zeros_and_one_below_zero_are_drawn(slack: Slack) -> None:
     for values in ((0, 0), (-5, 3)):
         data = [{"label": day, "value": value} for day, value in zip(("Mon", "Tue"), values, strict=True)]
         assert "<svg" in blocks_html(slack, [chart(series=[{"name": "Change", "data": data}])])
+
+
+def data_table(*rows: tuple[str, ...]) -> dict[str, Any]:
+    cells = [[{"type": "raw_text", "text": text} for text in row] for row in rows]
+    return {"type": "data_table", "caption": "Spend", "rows": cells}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("€1,204.50", "€0.00"), ("-3.1 %", "\u2013"), ("+€24.00", "€1"), ("1.5k", "12"), ("n/a", "6.43"), ("USD 5", "7")],
+)
+def test_a_column_of_words_that_are_numbers_stands_right(slack: Slack, words: tuple[str, str]) -> None:
+    markup = blocks_html(slack, [data_table(("Campaign", "Spend"), *(("Spring", word) for word in words))])
+    assert markup.count('<td class="right"') == 2
+
+
+@pytest.mark.parametrize("words", [("\u2013", "n/a"), ("12 days", "3"), ("paused", "€5"), ("2026-11-30", "2026-12-01")])
+def test_a_column_of_other_words_does_not(slack: Slack, words: tuple[str, str]) -> None:
+    markup = blocks_html(slack, [data_table(("Campaign", "Spend"), *(("Spring", word) for word in words))])
+    assert 'class="right"' not in markup
+
+
+def test_amounts_are_sorted_by_their_value(slack: Slack) -> None:
+    markup = blocks_html(
+        slack, [data_table(("Campaign", "Spend"), ("A", "€1,204.50"), ("B", "\u22123.1 %"), ("C", "\u2013"))]
+    )
+    for value in ("1204.50", "-3.1", ""):
+        assert f'data-value="{value}"' in markup
+
+
+def test_the_total_below_a_table_stands_out(slack: Slack) -> None:
+    rows = ("Campaign", "Spend"), ("Spring", "€5"), ("Total", "€5")
+    assert blocks_html(slack, [data_table(*rows)]).count('<tr class="total"><td data-value="Total">') == 1
+    assert "total" not in blocks_html(slack, [data_table(*rows[:2])])
+
+
+def test_every_bar_has_its_name_below_it_however_many_there_are(slack: Slack) -> None:
+    names = [f"Summer Hiking Boots {number}"[:20] for number in range(9)] + ["Spring"]
+    data = [{"label": name, "value": 1} for name in names]
+    markup = blocks_html(slack, [chart(series=[{"name": "Spend", "data": data}], axis_config={"categories": names})])
+    drawn = ET.fromstring(markup)
+    labels = [one for one in drawn.iter("text") if one.find("title") is not None]
+    assert [one.text for one in labels] == names
+    assert all("rotate" in one.attrib["transform"] for one in labels)
+
+
+@pytest.mark.parametrize(
+    "name", ["white_check_mark", "no_entry", "hourglass", "x", "warning", "tada", "eyes", "thumbsup"]
+)
+def test_emoji_that_apps_use_are_drawn(slack: Slack, name: str) -> None:
+    assert f":{name}:" not in mrkdwn_html(slack, f":{name}: done")
