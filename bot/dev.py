@@ -54,6 +54,10 @@ class PacedModel:
             if isinstance(event, TextDelta):
                 await self._sleep(min(PIECE_S, WRITING_S / pieces))
 
+    async def close(self) -> None:
+        """Close the model within."""
+        await self._model.close()
+
 
 def emulator_config(port: int, *, state_path: Path | None = None) -> EmulatorConfig:
     """An app of its own for this run, or that of the run which `state_path` remembers; nothing here is a secret of anybody."""

@@ -1,5 +1,6 @@
 """People, by Slack's users.info, remembered for an hour."""
 
+import asyncio
 import time
 
 import structlog
@@ -8,6 +9,8 @@ from agent.models.base import Person
 from bot.clients import Clients
 
 REMEMBERED_S = 3600.0
+ANSWER_S = 1.5
+"""Clicks and commands wait for it, and Slack waits three seconds for those."""
 LIMIT = 10_000
 
 
@@ -34,7 +37,8 @@ class SlackPeople:
             return known[1], known[2]
         try:
             client = await self._clients.of(tenant)
-            user = (await client.users_info(user=user_id))["user"]
+            async with asyncio.timeout(ANSWER_S):
+                user = (await client.users_info(user=user_id))["user"]
         except Exception as error:
             structlog.get_logger().warning("person_unknown", user=user_id, error=f"{type(error).__name__}: {error}")
             return None

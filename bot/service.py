@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Self
 
+import structlog
 from aiohttp import web
 from slack_sdk.web.async_client import AsyncWebClient
 
@@ -72,7 +73,12 @@ class Service:
         self.platform = platform or SandboxPlatform(self.store, clock=self.store.now)
         self.reports = make_reports(self.platform, self.channel)
         self.desk = ReportDesk(self.engine, self.reports)
-        self.agent = self._agent(model or _model(settings), guidance or Guidance(), before_tool)
+        self.model = model or _model(settings)
+        if settings.environment == "production" and settings.model == "offline" and model is None:
+            structlog.get_logger().warning(
+                "offline_model_in_production", unsafe="it understands a small grammar; set THREADLINE_MODEL"
+            )
+        self.agent = self._agent(self.model, guidance or Guidance(), before_tool)
         self.engine.add(*self.agent.workflows, *self.reports.workflows)
         self.ingress = Ingress(self.engine, self.agent, self.clients, self.dedup, self.installs)
 
@@ -119,6 +125,7 @@ class Service:
     async def close(self) -> None:
         """Hand over every run at its next step boundary and disconnect."""
         await self.engine.close()
+        await self.model.close()
         await self.dedup.close()
 
     async def __aenter__(self) -> Self:

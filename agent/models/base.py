@@ -123,6 +123,10 @@ class Model(Protocol):
         """Make one call. Closing the iterator cancels it."""
         ...
 
+    async def close(self) -> None:
+        """Free its connections."""
+        ...
+
 
 class ModelError(Exception):
     """Base of what a model call may raise; the bases below are named for what the caller can do."""

@@ -76,6 +76,9 @@ class PointedModel:
                 first = False
             yield event
 
+    async def close(self) -> None:
+        await self._model.close()
+
 
 def _pointed_tool(tool: Tool) -> None:
     function = tool.function

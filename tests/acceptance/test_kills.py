@@ -116,6 +116,8 @@ async def _killed_at(stack: Stack, scenario: Scenario, number: int, name: str, t
     await worker.terminate()
     where = f"{scenario.name}, killed at {number} ({name})"
     await _check_thread(stack, root, before + 1, where)
+    if name.startswith("within change_budget"):
+        assert "outcome was unknown" in (await stack.answers(root))[-1]["plain"], where
     if scenario.name == "question":
         (answer,) = await stack.answers(root)
         text = answer["plain"]

@@ -60,6 +60,9 @@ class Scripted:
         else:
             yield Finished(message=Message(role="assistant", parts=tuple(reply)), stop="tool_calls")
 
+    async def close(self) -> None:
+        return None
+
 
 @dataclass
 class World:

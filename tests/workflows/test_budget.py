@@ -134,6 +134,9 @@ class Asking:
         part = ToolCall(id=f"c{self.made}", name="look", arguments={"n": self.made}) if more else Text(text="Done.")
         yield Finished(message=Message(role="assistant", parts=(part,)), stop="tool_calls" if more else "end")
 
+    async def close(self) -> None:
+        return None
+
 
 @tool(effect=Effect.READ)
 async def look(ctx: ToolContext, *, n: int) -> dict[str, int]:

@@ -31,6 +31,9 @@ class OfflineModel:
         )
         yield Finished(message=message, stop="tool_calls" if step.calls else "end", usage=usage, model=self.name)
 
+    async def close(self) -> None:
+        """Nothing to free."""
+
 
 def _parts(step: Plan, request: ModelRequest) -> tuple[Part, ...]:
     if not step.calls:
