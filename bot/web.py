@@ -94,7 +94,11 @@ class SlackRoutes:
         except Exception as error:
             # Bolt looks for ids while it makes the request, and trips over fields of a type that Slack never sends.
             return _refused(400, f"the body can't be read: {type(error).__name__}")
-        return await to_aiohttp_response(await self._bolt.async_dispatch(asked))
+        try:
+            return await to_aiohttp_response(await self._bolt.async_dispatch(asked))
+        except (AttributeError, LookupError, TypeError) as error:
+            # What our listeners raise ends in Bolt's error handler. This is that handler itself, tripping on the same fields.
+            return _refused(400, f"the body can't be read: {type(error).__name__}")
 
     async def install(self, request: web.Request) -> web.Response:
         """Begin an installation."""

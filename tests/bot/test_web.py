@@ -12,7 +12,7 @@ from urllib.parse import quote
 import aiohttp
 import pytest
 import structlog
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from bot.emulator.signing import signature_headers
@@ -273,6 +273,7 @@ async def test_no_event_of_whatever_shape_is_an_error(
 
 
 @UNDER_FUZZ
+@example(body={"actions": None, "team_id": [None]}, kind="block_actions")
 @given(
     body=st.dictionaries(st.sampled_from(ENVELOPE_FIELDS), VALUES, max_size=8),
     kind=st.sampled_from(["event_callback", "block_actions", "view_submission", "url_verification"]) | VALUES,
