@@ -11,6 +11,7 @@ from bot.bodies import Envelope
 from bot.clients import Clients
 from bot.events import Changed, Left, Said, Stopped, read, spoken, tenant_of
 from bot.installs import Installs
+from bot.overheard import OVERHEARD, Overheard
 from workflows import Engine, RunState
 from workflows.dedup import DedupCache
 from workflows.storage import Delete, Insert, Update
@@ -32,6 +33,7 @@ class Ingress:
         self._installs = installs
         self._transcript = Transcript(engine.store)
         self._stops = Stops(engine.store)
+        self._overheard = Overheard(engine.store)
 
     async def accept(self, envelope: Envelope) -> None:
         """Take one event in. What is nothing for us leaves no trace, so that it can't consume the key of its twin."""
@@ -67,8 +69,23 @@ class Ingress:
         key = f"message:{said.thread.channel}:{said.id}"
         if await self._dedup.done(said.thread.tenant, key):
             return
-        if not said.addressed and not await self._transcript.takes_part(said.thread):
+        known = await self._transcript.takes_part(said.thread)
+        if not said.addressed and not known and not await self._joined_meanwhile(said):
             return
+        await self._take(said, key)
+        if not known:
+            for later in await self._overheard.after(said):
+                await self._take(later, f"message:{later.thread.channel}:{later.id}")
+            await self._overheard.drop(said.thread)
+
+    async def _joined_meanwhile(self, said: Said) -> bool:
+        """Keep a reply for the case that its thread's mention is still on its way; the look after it meets one that came just now."""
+        if said.thread.root == said.id:
+            return False
+        await self._overheard.keep(said)
+        return await self._transcript.takes_part(said.thread)
+
+    async def _take(self, said: Said, key: str) -> None:
         author = Person(id=said.user, name=said.user)  # the name is looked up when a turn takes it in
         message = Message(role="user", parts=(Text(text=said.text[:LIMIT]),), author=author)
         outcome = await self._engine.signal_with_start(
@@ -90,8 +107,11 @@ class Ingress:
         where = {"tenant": changed.thread.tenant, "thread": changed.thread.key, "id": changed.id, "position": None}
         if changed.text is None:
             # A tombstone: the deletion may overtake a redelivery of what it deletes.
+            overheard = {name: where[name] for name in ("tenant", "thread", "id")}
             gone = {"tenant": changed.thread.tenant, "dedup_key": f"message:{changed.thread.channel}:{changed.id}"}
-            await self._engine.store.write(Insert(RECEIVED, gone), Delete(MESSAGES, where))
+            await self._engine.store.write(
+                Insert(RECEIVED, gone), Delete(MESSAGES, where), Delete(OVERHEARD, overheard)
+            )
             return
         parts = PARTS.dump_python((Text(text=changed.text[:LIMIT]),), mode="json")
         await self._engine.store.write(Update(MESSAGES, where, {"parts": parts}))

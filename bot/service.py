@@ -25,6 +25,7 @@ from bot.commands import Commands
 from bot.ingress import Ingress
 from bot.installs import INSTALLATIONS, KEPT_EVENTS, STATES, InstallationStore, Installs
 from bot.keyring import Keyring, KeyringError
+from bot.overheard import OVERHEARD
 from bot.people import SlackPeople
 from bot.render import SlackChannel
 from bot.settings import Settings, SettingsError
@@ -34,7 +35,16 @@ from workflows.dedup import DedupCache, MemoryDedupCache, RedisDedupCache
 from workflows.pubsub import MemoryPubSub, PubSub, RedisPubSub
 from workflows.storage import PostgresStore, SqliteStore, Store, Table
 
-TABLES: tuple[Table, ...] = (MESSAGES, PARTICIPATION, STOPS, *CAMPAIGN_TABLES, INSTALLATIONS, STATES, KEPT_EVENTS)
+TABLES: tuple[Table, ...] = (
+    MESSAGES,
+    PARTICIPATION,
+    STOPS,
+    *CAMPAIGN_TABLES,
+    INSTALLATIONS,
+    STATES,
+    KEPT_EVENTS,
+    OVERHEARD,
+)
 """What the floors above the engine store."""
 
 

@@ -218,6 +218,11 @@ class Stack:
 
         await self.wait(none_live, "every run to end", timeout_s=40)
 
+    async def settled_after(self, root: str) -> None:
+        """Wait for a first answer, and then until nothing more can appear."""
+        await self.answered(root)
+        await self.settled()
+
     async def tool_taken(self, name: str) -> None:
         """Wait until a fault ordered for a tool was taken: the tool is running."""
 

@@ -122,3 +122,29 @@ async def test_a_deploy_hands_the_turn_over_at_the_next_step_boundary(stack: Sta
     assert len(await stack.answered(root, timeout_s=10)) == 1
     (run,) = await stack.store.runs(tenant=TENANT)
     assert [record.status for record in await stack.store.load(run.run_id)].count(Status.INTERRUPTED) == 0
+
+
+async def test_a_reply_delivered_before_its_mention_is_taken_up(stack: Stack) -> None:
+    """P3: the mention was refused and comes again later; what was said in its thread meanwhile is not lost."""
+    await stack.start("worker")
+    stack.emulator.set_request_url("http://127.0.0.1:9/slack/events")
+    root = await stack.say(QUESTION)
+
+    async def refused() -> bool:
+        return all(len(delivery["attempts"]) >= 2 for delivery in await stack.slack.deliveries(ts=root))
+
+    await stack.wait(refused, "the mention to be refused twice: Slack delivers it again after a minute")
+    await stack.start("web", 2)
+    reply = await stack.say("and Spring Sale?", user="@ben", thread=root)
+
+    async def heard() -> bool:
+        found = await stack.slack.deliveries(ts=reply)
+        return bool(found) and all(delivery["delivered"] for delivery in found)
+
+    await stack.wait(heard, "the reply to be delivered")
+    assert not await stack.store.runs(tenant=TENANT)
+    await stack.slack.advance_clock(400)
+    await stack.settled_after(root)
+    text = " ".join(answer["plain"] for answer in await stack.answers(root))
+    assert "Brand Search" in text
+    assert "Spring Sale" in text
