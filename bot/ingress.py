@@ -69,17 +69,19 @@ class Ingress:
         key = f"message:{said.thread.channel}:{said.id}"
         if await self._dedup.done(said.thread.tenant, key):
             return
-        known = await self._transcript.takes_part(said.thread)
-        if not said.addressed and not known and not await self._joined_meanwhile(said):
+        if not said.addressed and not await self._takes_part(said):
             return
         await self._take(said, key)
-        if not known:
-            for later in await self._overheard.after(said):
-                await self._take(later, f"message:{later.thread.channel}:{later.id}")
+        if said.addressed and (later := await self._overheard.after(said)):
+            for each in later:
+                await self._take(each, f"message:{each.thread.channel}:{each.id}")
             await self._overheard.drop(said.thread)
+        await self._dedup.mark_done(said.thread.tenant, key)  # last: a redelivery after a crash does all of it again
 
-    async def _joined_meanwhile(self, said: Said) -> bool:
-        """Keep a reply for the case that its thread's mention is still on its way; the look after it meets one that came just now."""
+    async def _takes_part(self, said: Said) -> bool:
+        """Whether the agent is in the thread. If not, a reply is kept: its mention may still be on its way, or come just now."""
+        if await self._transcript.takes_part(said.thread):
+            return True
         if said.thread.root == said.id:
             return False
         await self._overheard.keep(said)
@@ -100,7 +102,6 @@ class Ingress:
         structlog.get_logger().info(
             "message_accepted", tenant=said.thread.tenant, run_id=outcome.run_id, duplicate=outcome.duplicate
         )
-        await self._dedup.mark_done(said.thread.tenant, key)
 
     async def _changed(self, changed: Changed) -> None:
         """Edits and deletions count as long as no turn has taken the message in."""
