@@ -87,29 +87,32 @@ def _apology(failed: FailedRun, records: Sequence[Record]) -> str:
 
 def _done(records: Sequence[Record]) -> str:
     """What happened to campaigns before the turn ended. Only approved calls change them."""
-    approved = [
-        record.status
-        for record in records
-        if "/run-approved[" in record.path and "!" not in record.path.rsplit("/", 1)[-1]
-    ]
-    finished, unknown = approved.count(Status.OK), approved.count(Status.INTERRUPTED)
-    cut_off = _cut_off(records)
-    if unknown or cut_off:
+    outcomes = [_outcome(record) for record in records if _is_approved_call(record)]
+    if "unknown" in outcomes or _cut_off(records):
         return "An approved change was cut off and nobody knows whether it happened: please check it before you ask for it again."
+    made = outcomes.count("done")
     return (
-        f"{finished} approved change{'s were' if finished > 1 else ' was'} made before that."
-        if finished
+        f"{made} approved change{'s were' if made > 1 else ' was'} made before that."
+        if made
         else "No campaign was changed."
     )
 
 
-def _cut_off(records: Sequence[Record]) -> bool:
-    """Whether an approved call had started and has no result."""
-    ended = {record.path for record in records}
-    return any(
-        "/run-approved[" in path and path.endswith("!intent") and path.removesuffix("!intent") not in ended
-        for path in ended
+def _is_approved_call(record: Record) -> bool:
+    return (
+        "/run-approved[" in record.path and "!" not in record.path and record.status in (Status.OK, Status.INTERRUPTED)
     )
+
+
+def _outcome(record: Record) -> str:
+    return "unknown" if record.status is Status.INTERRUPTED else str(from_json(record.output or b"{}").get("outcome"))
+
+
+def _cut_off(records: Sequence[Record]) -> bool:
+    """Whether an approved call was on its way and has no result."""
+    ended = {record.path for record in records}
+    begun = [path for path in ended if "/run-approved[" in path and path.endswith(("!intent", "!as-shown"))]
+    return any(path.rsplit("!", 1)[0] not in ended for path in begun)
 
 
 def _unanswered_asks(records: Sequence[Record]) -> list[str]:

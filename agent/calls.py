@@ -1,10 +1,10 @@
 """Running tool calls: those that may run, those that ask first, and those that were approved."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
-from pydantic_core import to_json
+from pydantic_core import from_json, to_json
 
 from agent import approvals
 from agent.approvals import LIFETIME, Approval
@@ -34,7 +34,7 @@ class Ran(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     position: int
-    is_error: bool = False
+    outcome: Literal["done", "refused", "unknown"] = "done"
 
 
 class Calls:
@@ -80,7 +80,7 @@ class Calls:
         call = await self._call(ref)
         result, is_error = await self._result(ref, call, ctx)
         ctx.write(_result_row(ref, call, result, ctx.run_id, is_error=is_error))
-        return Ran(position=ref.position, is_error=is_error)
+        return Ran(position=ref.position, outcome=_outcome(result, is_error=is_error))
 
     async def _call(self, ref: CallRef) -> ToolCall:
         messages = await self._transcript.get(ref.thread, [ref.message_id])
@@ -161,7 +161,7 @@ class Calls:
         result, is_error = await self._approved_result(approval, ref, ctx)
         by = await self._decider(approval)
         ctx.write(_decided_row(ref, approval, result, ctx.run_id, by=by, is_error=is_error))
-        return Ran(position=ref.position, is_error=is_error)
+        return Ran(position=ref.position, outcome=_outcome(result, is_error=is_error))
 
     async def _approval(self, ref: CallRef) -> Approval:
         approval = await approvals.find(self._store, ref.thread.tenant, ref.approval_id or "")
@@ -214,6 +214,14 @@ class Calls:
             approval = await self._approval(ref)
             return _decided_row(ref, approval, unknown, run_id, by=await self._decider(approval), is_error=True)
         return _result_row(ref, await self._call(ref), unknown, run_id, is_error=True)
+
+
+def _outcome(result: str, *, is_error: bool) -> Literal["done", "refused", "unknown"]:
+    """What a call came to. A tool that broke half way has a result, too: that nobody knows."""
+    if not is_error:
+        return "done"
+    found = from_json(result)
+    return "unknown" if isinstance(found, dict) and found.get("status") == UNKNOWN["status"] else "refused"
 
 
 def _outcomes(outputs: Mapping[str, Any]) -> Sequence[Any]:

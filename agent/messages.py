@@ -1,12 +1,11 @@
 """The transcript: every message of a thread, stored once. Turns refer to it by id and position, never by copy."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import zip_longest
 from typing import Any
 
 from pydantic import TypeAdapter
 
-from agent.models.base import Message, Part, Person, ToolResult
+from agent.models.base import Message, Part, Person, ToolCall, ToolResult
 from agent.thread import Thread
 from workflows.storage import Column, Index, Insert, Is, Select, Store, Table, Update
 
@@ -143,25 +142,25 @@ def _joined(messages: Iterable[Message]) -> tuple[Message, ...]:
 def _answered(messages: list[Message]) -> Iterator[Message]:
     """Every call has its result, right after it, and no result stands alone: a provider refuses any other window.
 
-    A call that was cut off before it had a result is said to be so.
+    A result belongs to its call wherever it stands: the notice of a turn that failed may have come between them. A call that was cut
+    off before it had a result is said to be so.
     """
-    for message, following in zip_longest(messages, messages[1:]):
+    results = [
+        (number, part)
+        for number, message in enumerate(messages)
+        for part in message.parts
+        if isinstance(part, ToolResult)
+    ]
+    for number, message in enumerate(messages):
         if message.role == "tool":
             continue  # told with its calls
         yield message
         if message.tool_calls:
-            yield _results(message, following)
+            parts = [_result(call, number, results) for call in message.tool_calls]
+            yield Message(role="tool", parts=tuple(parts))
 
 
-def _results(message: Message, following: Message | None) -> Message:
-    given = (
-        {part.call_id: part for part in following.parts if isinstance(part, ToolResult)}
-        if following and following.role == "tool"
-        else {}
-    )
+def _result(call: ToolCall, after: int, results: list[tuple[int, ToolResult]]) -> ToolResult:
+    given = next((part for number, part in results if number > after and part.call_id == call.id), None)
     lost = '{"status": "not_run", "reason": "the turn ended before this call"}'
-    parts = [
-        given.get(call.id) or ToolResult(call_id=call.id, name=call.name, content=lost, is_error=True)
-        for call in message.tool_calls
-    ]
-    return Message(role="tool", parts=tuple(parts))
+    return given or ToolResult(call_id=call.id, name=call.name, content=lost, is_error=True)

@@ -16,7 +16,7 @@ from workflows.graph import Workflow
 from workflows.interpreter import Interpreter
 from workflows.pubsub.base import Event
 from workflows.runner import StepRunner
-from workflows.storage.base import RunRow, RunState, StoreUnavailableError
+from workflows.storage.base import Record, RunRow, RunState, Status, StoreUnavailableError
 from workflows.storage.schema import Insert, Write
 from workflows.storage.tables import RUNS
 from workflows.tracing.base import Tracer
@@ -136,6 +136,10 @@ class Driver:
         failure = describe(error)
         execution.backwards = True
         structlog.get_logger().warning("run_failed", run_id=execution.run.run_id, workflow=workflow.id, **failure)
+        if not any(record.status is Status.FAILED for record in execution.records.values()):
+            execution.record(
+                Record("$failed", Status.FAILED, error=failure)
+            )  # what failed was no step: backwards for good all the same
         await execution.recorder.flush()
         if undone := await runner.compensate():
             failure = {**failure, "not_undone": undone}

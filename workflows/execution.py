@@ -45,17 +45,23 @@ class Execution:
     ) -> None:
         self.store = store
         self.run = run
-        self.records = {record.path: record for record in records}
+        self.records: dict[str, Record] = {}
         self.recorder = Recorder(store, run, abandoned=abandoned)
         self.interrupt = asyncio.Event()
         """Set when somebody asked the run to stop while a step of it runs."""
-        self.backwards = any(record.status is Status.FAILED for record in self.records.values())
-        """Whether a step has failed for good, so that the run only undoes what it did."""
+        self.backwards = False
+        """Whether the run has failed for good, so that it only undoes what it did."""
+        self.remember(records)
         self._pubsub = pubsub
         self._draining = draining
         self._inbox: list[Signal] = []
         self._inbox_loaded = 0
         self._taken: set[int] = set()
+
+    def remember(self, records: Iterable[Record]) -> None:
+        """Take up what earlier claims recorded."""
+        self.records.update((record.path, record) for record in records)
+        self.backwards = any(record.status is Status.FAILED for record in self.records.values())
 
     @property
     def cancel_requested(self) -> bool:

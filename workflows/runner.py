@@ -14,6 +14,7 @@ from workflows.storage.base import Record, Status, StoreUnavailableError
 from workflows.tracing.base import Tracer
 from workflows.values import Interrupted, check, decode, encode, fits
 
+SLICE_S = 0.2
 HOLD_S = 5.0
 """A wait longer than this suspends the run instead of holding a worker."""
 
@@ -106,7 +107,7 @@ class StepRunner:
                     return self._record_interrupted(step, path, Interrupted(reason="it did not answer in time"))
                 if step.retry is None or not step.retry.allows(error, tries=tries, effect=effect):
                     raise self._fail(path, error) from error
-                await self._back_off(path, step.retry, error, tries)
+                await self._back_off(path, step.retry, error, tries, effect)
 
     async def _call(self, step: Step[Any, Any], ctx: StepContext, value: Any, effect: Effect) -> Any:
         call = asyncio.ensure_future(step(value, ctx))
@@ -165,10 +166,10 @@ class StepRunner:
             path, {"type": "Interrupted", "message": f"outcome unknown: {value.reason}", "causes": []}
         )
 
-    async def _back_off(self, path: str, retry: Retry, error: Exception, tries: int) -> None:
+    async def _back_off(self, path: str, retry: Retry, error: Exception, tries: int, effect: Effect) -> None:
         delay = retry.delay_s(error, tries=tries, rng=self._rng)
         if delay <= HOLD_S:
-            await asyncio.sleep(delay)
+            await self._hold(delay, effect)
             return
         due = await self._execution.store.now() + timedelta(seconds=delay)
         record = Record(f"{path}~{tries}", Status.RETRY, f'"{due.isoformat()}"'.encode(), error=describe(error))
@@ -176,6 +177,17 @@ class StepRunner:
             self._execution.record(Record(f"{path}~{n}", Status.RETRY, record.output))
         self._execution.record(record)
         raise Suspension(due)
+
+    async def _hold(self, delay: float, effect: Effect) -> None:
+        """Wait between two tries. Somebody may ask the run to stop, or the worker to leave, meanwhile; an irreversible step that has its
+        intent goes on to its end all the same.
+        """
+        loop = asyncio.get_running_loop()
+        end = loop.time() + delay
+        while (left := end - loop.time()) > 0:
+            await asyncio.sleep(min(left, SLICE_S))
+            if effect is not Effect.IRREVERSIBLE:
+                await self._execution.boundary()
 
     async def _wait_out(self, path: str) -> None:
         """Suspend again if the recorded wait before the next try is not over."""

@@ -159,7 +159,7 @@ class Worker:
         left = Left.RELEASED
         try:
             if run.step_seq:
-                execution.records.update({record.path: record for record in await self._store.load(run.run_id)})
+                execution.remember(await self._store.load(run.run_id))
             left = await self._driver.drive(execution)
         except StoreUnavailableError as error:
             structlog.get_logger().warning("run_given_back", error=str(error))
@@ -239,13 +239,13 @@ class Worker:
     async def _reap(self) -> int:
         freed, dead = await self._store.reap()
         for row in dead:
-            await self._bury(row)
+            await self._guarded(self._bury(row))  # one that can't be buried must not keep the others from it
         if freed or dead:
             structlog.get_logger().info("runs_reaped", freed=freed, dead=[row.run_id for row in dead])
             self.wake()
         return len(freed)
 
-    async def _bury(self, row: RunRow) -> None:
+    async def _bury(self, row: RunRow) -> int:
         failure = {"type": "Dead", "message": f"{row.attempts} attempts made no progress", "causes": []}
         workflow = self._workflows.get((row.workflow, row.version))
         writes = self._driver.aftermath(row, workflow, RunState.DEAD, failure)
@@ -259,6 +259,7 @@ class Worker:
             error=failure,
             writes=writes,
         )
+        return 1
 
     @staticmethod
     async def _guarded(operation: Coroutine[Any, Any, int]) -> int:

@@ -14,7 +14,7 @@ from agent import stops
 from agent.answer import EMPTY, EXHAUSTED
 from agent.guidance import Guidance
 from agent.loop import Agent, make_agent
-from agent.messages import arrived
+from agent.messages import added, arrived
 from agent.models.base import (
     Finished,
     Message,
@@ -337,6 +337,40 @@ async def test_a_turn_that_fails_says_why_in_its_thread(world: Make) -> None:
         assert "bad key" not in told
         await here.ended(await here.say("again", "100.2"))
         assert here.channel.said[1] == "Better now."
+
+
+@pytest.mark.parametrize(
+    ("amount", "told"),
+    [(5, "1 approved change was made"), (666, "nobody knows whether it happened"), (-1, "No campaign was changed")],
+)
+async def test_a_turn_that_fails_after_an_approved_call_tells_what_came_of_it(
+    world: Make, amount: int, told: str
+) -> None:
+    """-1: the call was changed after it was shown, so that it is refused."""
+    async with world([call("spend", amount=abs(amount))], "I asked.", ModelAccessError("bad key")) as here:
+        await here.ended(await here.say("spend"))
+        if amount < 0:
+            store = here.engine.store
+            (row,) = await store.read(Select(APPROVALS, {"tenant": "T1"}))
+            changed = {**row["body"], "call": {**row["body"]["call"], "arguments": {"amount": 5000}}}
+            await store.write(Update(APPROVALS, {"tenant": "T1", "id": row["id"]}, {"body": changed}))
+        await here.decide("approved")
+        assert told in (await here.said(2))[1]
+
+
+async def test_a_result_belongs_to_its_call_also_when_a_notice_came_between(world: Make) -> None:
+    async with world("Fine.") as here:
+        store, run = here.engine.store, "r"
+        asked = Message(role="assistant", parts=(call("look", "c7", n=1),))
+        notice = Message(role="assistant", parts=(Text(text="I could not finish this."),))
+        result = Message(role="tool", parts=(ToolResult(call_id="c7", name="look", content="42"),))
+        first = Message(role="user", parts=(Text(text="look"),), author=Person(id="U1", name="U1"))
+        rows = [("a", first, 1), ("b", asked, 2), ("n", notice, 3), ("c", result, 3)]
+        await store.write(*(added(THREAD, name, message, position=at, run_id=run) for name, message, at in rows))
+        await here.ended(await here.say("and now?", "100.9"))
+        assert [part.content for part in here.results(0)] == ["42"]
+        roles = [message.role for message in here.model.requests[0].messages]
+        assert roles == ["user", "assistant", "tool", "assistant", "user"]
 
 
 async def test_a_long_turn_keeps_the_request_in_its_window(world: Make) -> None:

@@ -704,6 +704,44 @@ class TestInterleavings:
             await in_state(engine, run.id, RunState.FAILED)
             assert undone == [2, 1]
 
+    async def test_a_cancel_between_two_tries_ends_the_run(self, boot: Boot) -> None:
+        tried = asyncio.Event()
+
+        @step(effect=READ, retry=Retry(times=50, base=4, cap=4))
+        async def away(n: int) -> int:
+            tried.set()
+            raise ConnectionError("away")
+
+        flow = workflow("w").then(away).commit()
+        async with boot(flow) as engine:
+            run = await engine.start(flow, 1)
+            await tried.wait()
+            await run.cancel()
+            await in_state(engine, run.id, RunState.CANCELLED)
+
+    async def test_what_undoes_a_run_goes_on_after_a_restart_also_when_no_step_had_failed(self, boot: Boot) -> None:
+        entered, undone = asyncio.Event(), list[int]()
+
+        async def undo(n: int) -> None:
+            if not entered.is_set():
+                entered.set()
+                await asyncio.Event().wait()
+            undone.append(n)
+
+        one = step(id="one", effect=Effect.IDEMPOTENT, compensate=undo)(_plus_one)
+        two = step(id="two", effect=Effect.IDEMPOTENT, compensate=undo)(_plus_one)
+        flow = workflow("w").then(one).then(two).map(lambda n: n // 0).commit()
+        async with boot(flow) as first:
+            run = await first.start(flow, 0)
+            await entered.wait()
+            await kill(first)
+            await first.store.set_clock_offset(timedelta(minutes=1))
+            async with boot(flow, worker=False) as web:
+                await web.cancel(run.id)
+            async with boot(flow, lease_s=0.2) as second:
+                await in_state(second, run.id, RunState.FAILED)
+        assert undone == [2, 1]
+
     async def test_a_leaving_worker_hands_a_compensation_over(self, boot: Boot) -> None:
         entered, gate, undone = asyncio.Event(), asyncio.Event(), []
 
