@@ -116,12 +116,12 @@ def _cut_off(records: Sequence[Record]) -> bool:
 
 
 def _unanswered_asks(records: Sequence[Record]) -> list[str]:
-    """Approvals whose card may stand in the thread, of calls that never got their result: the notice says that nothing happens."""
-    ended = {record.path for record in records}
+    """Approvals whose card may stand in the thread, of calls that were never said to wait: the notice says that nothing happens."""
+    told = {record.path for record in records if record.status is Status.OK}
     asked = [
         record
         for record in records
-        if record.path.endswith("!approval") and record.path.removesuffix("!approval") not in ended
+        if record.path.endswith("!approval") and record.path.removesuffix("!approval") not in told
     ]
     return [str(from_json(record.output or b"{}").get("id", "")) for record in asked]
 

@@ -12,6 +12,7 @@ from pydantic_core import from_json
 
 from agent import stops
 from agent.answer import EMPTY, EXHAUSTED
+from agent.channel import ChannelGoneError
 from agent.guidance import Guidance
 from agent.loop import Agent, make_agent
 from agent.messages import added, arrived
@@ -313,6 +314,39 @@ async def test_messages_before_a_stop_are_not_worked_on_and_later_ones_are(world
         await here.ended(await here.say("new", "100.6"))
         assert here.channel.said == ["Only the later."]
         assert [message.text for message in here.model.requests[0].messages] == ["new"]
+
+
+async def test_an_approval_given_before_a_stop_is_not_run_after_it(world: Make) -> None:
+    """The click and the stop both came while no worker was there."""
+    async with world([call("spend", amount=5)], "I asked.", "Not done.") as here:
+        await here.ended(await here.say("spend 5"))
+        store = here.engine.store
+        stop_at = await store.now() + timedelta(seconds=5)
+        await store.write(stops.stopped(THREAD, message_id="100.5", by="U1", at=stop_at))
+        await here.decide("approved")
+        assert await here.said(2) == ["I asked.", "Not done."]
+        assert here.ran == []
+        assert "stopped before it was done" in here.model.requests[2].messages[-1].text
+
+
+async def test_a_card_of_a_turn_that_ended_without_saying_so_is_withdrawn(world: Make) -> None:
+    """The card may stand in the thread although posting it has failed; the notice says that nothing happens."""
+    async with world([call("spend", amount=5)]) as here:
+
+        async def lost(*_: Any, **__: Any) -> str:
+            raise ChannelGoneError("the reply was lost, and then the channel")
+
+        here.channel.ask = lost
+        assert await here.ended(await here.say("spend 5")) is RunState.FAILED
+        assert "No campaign was changed" in (await here.said(1))[0]
+        (notice,) = await here.engine.runs(tenant="T1", workflow=here.agent.notice.id)
+        assert await here.ended(notice.run_id) is RunState.DONE
+        (row,) = await here.engine.store.read(Select(APPROVALS, {"tenant": "T1"}))
+        assert row["state"] == "expired"
+        decided = await here.engine.decide(
+            here.agent.turn, tenant="T1", approval_id=row["id"], decision="approved", by="UBOSS"
+        )
+        assert not decided
 
 
 async def test_out_of_iterations_the_turn_says_so(world: Make) -> None:
