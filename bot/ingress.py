@@ -120,7 +120,7 @@ class Ingress:
     async def _left(self, tenant: str, left: Left) -> None:
         """Work stops at once: no token, no schedule, no live run. A removal that a newer installation has overtaken stops nothing."""
         await self._installs.uninstall(tenant, at=left.at)
-        if await self._clients.known(tenant) is not None:
+        if await self._installs.credentials(tenant) is not None:  # a token from the settings is no newer installation
             return
         for schedule in await self._engine.store.schedules(tenant=tenant, limit=1000):
             await self._engine.store.delete_schedule(tenant=tenant, name=schedule.name)
