@@ -63,7 +63,10 @@ class Post:
 
 
 class Posting:
-    """Posts, looks for and edits messages. `deadline_s`: how long after its intent a message may still arrive; it is sent within half of that, and answered within the other half."""
+    """Posts and looks for messages.
+
+    `deadline_s`: how long after its intent a message may still arrive. It is sent within half of that, and answered within the other.
+    """
 
     def __init__(
         self, clients: Clients, *, deadline_s: float, now: Callable[[], datetime] = lambda: datetime.now(UTC)
