@@ -19,7 +19,7 @@ from workflows.runner import StepRunner
 from workflows.storage.base import Record, RunRow, RunState, Status, StoreUnavailableError
 from workflows.storage.schema import Insert, Write
 from workflows.storage.tables import RUNS
-from workflows.tracing.base import Tracer
+from workflows.tracing import Tracer
 from workflows.values import decode, encode
 
 
@@ -58,8 +58,8 @@ class Driver:
         run = execution.run
         workflow = self._workflows[run.workflow, run.version]
         with self._tracer.root(
-            workflow.id, tenant=run.tenant, trace_id=run.trace_id or run.run_id, run_id=run.run_id
-        ) as span:
+            workflow.id, tenant=run.tenant, trace_id=run.trace_id or run.run_id, run_id=run.run_id, first=run.fence == 1, parent_run=run.parent_id
+        ) as span:  # fmt: skip
             span.attributes.update(fence=run.fence, attempt=run.attempts, version=run.version, key=run.key)
             try:
                 left = await self._until_left(execution, workflow)

@@ -19,7 +19,7 @@ from workflows.schedules import next_fire
 from workflows.storage.base import NewRun, RunRow, RunState, Schedule, SignalOutcome, Store
 from workflows.storage.memory import MemoryStore
 from workflows.storage.schema import Write
-from workflows.tracing.base import SpanSink, Tracer
+from workflows.tracing import Fan, SpanSink, Tracer
 from workflows.tracing.store import StoreSink
 from workflows.values import check, encode
 from workflows.worker import Worker
@@ -35,7 +35,7 @@ class Engine:
 
     `worker=False` for a process that only starts and signals; `clock=True` also fires schedules. `lease_s`, `beat_s` and `poll_s` are
     seconds: a killed worker's runs are taken over within `lease_s` and about a second. `spans` receives finished spans; by default they
-    go to the store.
+    go to the store. `exporters` receive them too.
     """
 
     def __init__(
@@ -53,13 +53,14 @@ class Engine:
         poll_s: float = 1.0,
         deployment: str = "",
         spans: SpanSink | None = None,
+        exporters: Sequence[SpanSink] = (),
         rng: random.Random | None = None,
     ) -> None:
         self.store: Store = store if store is not None else MemoryStore()
         self.pubsub: PubSub = pubsub if pubsub is not None else MemoryPubSub()
         self._workflows = _registry(workflows)
-        self._own_sink = StoreSink(self.store) if spans is None else None
-        self.tracer = Tracer(spans if spans is not None else self._own_sink)
+        self._spans = Fan(StoreSink(self.store) if spans is None else spans, *exporters)
+        self.tracer = Tracer(self._spans.narrowed)
         driver = Driver(self._workflows, self.tracer, rng or random.Random())  # noqa: S311 — jitter
         self.worker = (
             Worker(
@@ -92,8 +93,7 @@ class Engine:
             )  # from here on nothing raises, so that `open` can be called again after what does
             await self._listen(self.worker)
             self.worker.start()
-        if self._own_sink is not None:
-            self._own_sink.start()
+        self._spans.start()
         if self.clock is not None:
             self.clock.start()
 
@@ -110,8 +110,7 @@ class Engine:
             await self.clock.stop()
         if self.worker is not None:
             await self.worker.stop()
-        if self._own_sink is not None:
-            await self._own_sink.close()
+        await self._spans.close()
         await self.pubsub.close()
         await self.store.close()
 

@@ -12,7 +12,7 @@ from workflows.graph import Branch, Entry, ForEach, Loop, Map, Parallel, Sleep, 
 from workflows.runner import StepRunner
 from workflows.step import Step
 from workflows.storage.base import Record, Status
-from workflows.tracing.base import Tracer
+from workflows.tracing import Tracer
 from workflows.values import check, decode
 
 

@@ -11,7 +11,7 @@ from workflows.errors import Cancelled, InputError, StepCancelledError, StepFail
 from workflows.execution import Execution, Suspension
 from workflows.step import Step
 from workflows.storage.base import Record, Status, StoreUnavailableError
-from workflows.tracing.base import Tracer
+from workflows.tracing import Tracer
 from workflows.values import Interrupted, check, decode, encode, fits
 
 SLICE_S = 0.2

@@ -1,7 +1,21 @@
 """Traces: spans that survive restarts, redacted before they leave the process."""
 
-from workflows.tracing.base import Span, SpanSink, Tracer, current_span
+from workflows.tracing.base import RunningSink, Span, SpanSink, WatchingSink
+from workflows.tracing.fan import Fan
 from workflows.tracing.redaction import redact
 from workflows.tracing.store import StoreSink
+from workflows.tracing.tracer import OpenSpan, Tracer, current_span, root_id
 
-__all__ = ["Span", "SpanSink", "StoreSink", "Tracer", "current_span", "redact"]
+__all__ = [
+    "Fan",
+    "OpenSpan",
+    "RunningSink",
+    "Span",
+    "SpanSink",
+    "StoreSink",
+    "Tracer",
+    "WatchingSink",
+    "current_span",
+    "redact",
+    "root_id",
+]
