@@ -9,43 +9,33 @@ from aiohttp import web
 from slack_sdk.web.async_client import AsyncWebClient
 
 from agent.calls import BeforeTool
-from agent.campaigns import CAMPAIGN_TABLES, AdPlatform, SandboxPlatform, campaign_tools
+from agent.campaigns import AdPlatform, SandboxPlatform, campaign_tools
 from agent.guidance import Guidance
 from agent.loop import Agent, make_agent
-from agent.messages import MESSAGES, PARTICIPATION
 from agent.models import make_model
 from agent.models.base import Model
 from agent.reports import ReportDesk, make_reports
-from agent.stops import STOPS
+from agent.schema import AGENT
 from agent.tools import Tool, Toolbox
 from bot.actions import Decisions
 from bot.bolt import InstallFlow, make_bolt, oauth_settings
 from bot.clients import Clients, CredentialSource, EitherSource, OneWorkspace
 from bot.commands import Commands
 from bot.ingress import Ingress
-from bot.installs import INSTALLATIONS, KEPT_EVENTS, STATES, InstallationStore, Installs
+from bot.installs import InstallationStore, Installs
 from bot.keyring import Keyring, KeyringError
-from bot.overheard import OVERHEARD
 from bot.people import SlackPeople
 from bot.render import SlackChannel
+from bot.schema import BOT
 from bot.settings import Settings, SettingsError
 from bot.web import SlackRoutes, make_web
 from workflows import Engine
 from workflows.dedup import DedupCache, MemoryDedupCache, RedisDedupCache
 from workflows.pubsub import MemoryPubSub, PubSub, RedisPubSub
-from workflows.storage import PostgresStore, SqliteStore, Store, Table
+from workflows.storage import PostgresStore, Schema, SqliteStore, Store
 
-TABLES: tuple[Table, ...] = (
-    MESSAGES,
-    PARTICIPATION,
-    STOPS,
-    *CAMPAIGN_TABLES,
-    INSTALLATIONS,
-    STATES,
-    KEPT_EVENTS,
-    OVERHEARD,
-)
-"""What the floors above the engine store."""
+TABLES: tuple[Schema, ...] = (AGENT, BOT)
+"""What the floors above the engine store, with the migrations that led there."""
 
 
 class Service:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import uuid4
@@ -10,7 +11,7 @@ import pytest
 
 from tests.conformance.conftest import NOTES, AnyStore
 from workflows.errors import SchemaError
-from workflows.storage import Column, Delete, Insert, Is, Select, Table, Update
+from workflows.storage import Column, Delete, Insert, Is, Select, Update
 from workflows.storage.base import (
     Hint,
     NewRun,
@@ -22,6 +23,7 @@ from workflows.storage.base import (
     StepBatch,
     StoreUnavailableError,
 )
+from workflows.storage.migrations import schemas_of
 from workflows.storage.tables import APPROVALS
 
 WORKFLOWS = [("w", "1")]
@@ -633,7 +635,8 @@ class TestLife:
         await first.open()
         await first.close()
         other = make_store()
-        other._tables = (*other._tables, Table("extra", (Column("tenant", "text"),), ("tenant",)))
+        wider = replace(NOTES, columns=(*NOTES.columns, Column("more", "text")))
+        other._schemas = (*other._schemas[:-1], *schemas_of(wider))
         with pytest.raises(SchemaError, match="reset"):
             await other.open()
         await other.close()

@@ -2,23 +2,45 @@
 
 from workflows.storage.base import Store, StoreUnavailableError
 from workflows.storage.memory import MemoryStore
+from workflows.storage.migrations import (
+    AddColumn,
+    AddIndex,
+    AddTable,
+    DropColumn,
+    DropIndex,
+    DropTable,
+    Migration,
+    Schema,
+    Statements,
+    baseline,
+)
 from workflows.storage.postgres import PostgresStore
 from workflows.storage.schema import Column, Delete, Index, Insert, Is, Select, Table, Update, Write
 from workflows.storage.sqlite import SqliteStore
 
 __all__ = [
+    "AddColumn",
+    "AddIndex",
+    "AddTable",
     "Column",
     "Delete",
+    "DropColumn",
+    "DropIndex",
+    "DropTable",
     "Index",
     "Insert",
     "Is",
     "MemoryStore",
+    "Migration",
     "PostgresStore",
+    "Schema",
     "Select",
     "SqliteStore",
+    "Statements",
     "Store",
     "StoreUnavailableError",
     "Table",
     "Update",
     "Write",
+    "baseline",
 ]

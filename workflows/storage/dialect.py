@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from pydantic_core import from_json, to_json
 
-from workflows.storage.schema import Column, ColumnType, Index, Insert, Is, Select, Table, Update, Where, Write
+from workflows.storage.schema import Column, ColumnType, Insert, Is, Select, Table, Update, Where, Write
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -189,36 +189,3 @@ def _insert(change: Insert, parameters: Parameters, guard: str | None) -> str:
 def decode_row(dialect: Dialect, table: Table, row: Iterable[Any]) -> dict[str, Any]:
     """A driver's row, in table order, as a dict of Python values."""
     return {column.name: dialect.decode(column.type, value) for column, value in zip(table.columns, row, strict=True)}
-
-
-def create(table: Table, dialect: Dialect) -> list[str]:
-    """The statements that make `table` and its indexes."""
-    unlogged = "unlogged " if table.unlogged and isinstance(dialect, Postgres) else ""
-    lines = [_column(column, dialect) for column in table.columns]
-    lines.append(f"primary key ({', '.join(table.primary_key)})")
-    options = ""
-    if table.name == "runs" and isinstance(dialect, Postgres):
-        options = " with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02)"  # runs is updated at every step
-    head = f"create {unlogged}table {table.name} (\n  " + ",\n  ".join(lines) + f"\n){options}"
-    return [head, *(_index(table, index) for index in table.indexes)]
-
-
-def _column(column: Column, dialect: Dialect) -> str:
-    if column.default == "identity":
-        return f"{column.name} {dialect.identity}"
-    sql = f"{column.name} {dialect.types[column.type]}" + ("" if column.null else " not null")
-    if column.default is None:
-        return sql
-    return f"{sql} default {dialect.now if column.default == 'now' else _literal(column.default, dialect)}"
-
-
-def _literal(value: Any, dialect: Dialect) -> str:
-    if isinstance(value, bool):
-        return str(int(value)) if isinstance(dialect, Sqlite) else str(value).lower()
-    return str(value) if isinstance(value, int | float) else "'" + str(value).replace("'", "''") + "'"
-
-
-def _index(table: Table, index: Index) -> str:
-    unique = "unique " if index.unique else ""
-    where = f" where {index.where}" if index.where else ""
-    return f"create {unique}index {index.name} on {table.name} ({', '.join(index.columns)}){where}"

@@ -7,6 +7,7 @@ from typing import TypeVar
 import structlog
 
 from workflows.storage.base import StoreUnavailableError
+from workflows.storage.migrations import Schema
 from workflows.storage.schema import Table
 from workflows.storage.sqlite import SqliteStore
 
@@ -20,7 +21,7 @@ class MemoryStore(SqliteStore):
     on the SQLite statements means one implementation fewer that could differ in an outcome.
     """
 
-    def __init__(self, *, tables: Iterable[Table] = ()) -> None:
+    def __init__(self, *, tables: Iterable[Table | Schema] = ()) -> None:
         super().__init__(":memory:", tables=tables)
 
     async def open(self) -> None:

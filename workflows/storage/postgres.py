@@ -26,13 +26,18 @@ from workflows.storage.base import (
     StepOutcome,
     StoreUnavailableError,
 )
-from workflows.storage.migrations import fingerprint, refuse
+from workflows.storage.migrations import Schema, schemas_of
+from workflows.storage.migrations.engine import ENGINE
+from workflows.storage.migrations.plan import ALL_APPLIED, UNVERSIONED, Pending, bookkeeping, failed, pending
 from workflows.storage.rows import dead_signal, record, run_row, schedule, signal
 from workflows.storage.schema import Select, Table, Write
-from workflows.storage.tables import DEAD_SIGNALS, ENGINE_TABLES
+from workflows.storage.tables import DEAD_SIGNALS
 
 POSTGRES = dialect.Postgres()
-MIGRATION_LOCK = 0x7468726561646C69  # "threadli": one process at a time creates the schema
+PLACE = "this PostgreSQL database"
+MIGRATION_LOCK = 0x7468726561646C69  # "threadli": one process at a time changes the schema
+MIGRATION_TIMEOUT_S = 3600.0
+"""An index over a large table takes longer than any other statement may, and so does waiting for the process that builds it."""
 
 CLOCK = """
 create or replace function threadline_now() returns timestamptz language sql stable parallel safe
@@ -51,11 +56,16 @@ UNREACHABLE = (
 
 
 class PostgresStore:
-    """The store over one PostgreSQL database. `tables` are those of the floors above; time-outs are in seconds."""
+    """The store over one PostgreSQL database. `tables` are those of the floors above: schemas with their migrations, or bare tables.
 
-    def __init__(self, dsn: str, *, tables: Iterable[Table] = (), pool_size: int = 10, timeout_s: float = 10.0) -> None:
+    Time-outs are in seconds.
+    """
+
+    def __init__(
+        self, dsn: str, *, tables: Iterable[Table | Schema] = (), pool_size: int = 10, timeout_s: float = 10.0
+    ) -> None:
         self._dsn = dsn
-        self._tables = (*ENGINE_TABLES, *tables)
+        self._schemas = schemas_of(ENGINE, *tables)
         self._pool_size = pool_size
         self._timeout_s = timeout_s
         self._pool: asyncpg.Pool[asyncpg.Record] | None = None
@@ -132,24 +142,27 @@ class PostgresStore:
         return rows[0] if rows else None
 
     async def _migrate(self) -> None:
-        wanted = fingerprint(self._tables, POSTGRES)
         async with self._connection() as connection, connection.transaction():
-            await connection.execute("select pg_advisory_xact_lock($1)", MIGRATION_LOCK)
-            await connection.execute("create table if not exists threadline_schema (fingerprint text not null)")
-            found = await connection.fetchval("select fingerprint from threadline_schema")
-            if found is None:
-                await self._create(connection, wanted)
-            elif found != wanted:
-                raise refuse("this PostgreSQL database")
+            await connection.execute("select pg_advisory_xact_lock($1)", MIGRATION_LOCK, timeout=MIGRATION_TIMEOUT_S)
+            if await connection.fetchval("select to_regclass('threadline_migrations') is null"):
+                await self._begin(connection)
+            unversioned = None
+            if await connection.fetchval(f"select to_regclass('{UNVERSIONED}') is not null"):
+                unversioned = await connection.fetchval(f"select fingerprint from {UNVERSIONED}")
+                await connection.execute(f"drop table {UNVERSIONED}")
+            rows = await connection.fetch(dialect.select(ALL_APPLIED, dialect.Parameters(POSTGRES)))
+            applied = [dialect.decode_row(POSTGRES, ALL_APPLIED.table, row) for row in rows]
+            for each in pending(self._schemas, applied, POSTGRES, place=PLACE, unversioned=unversioned):
+                await _make(connection, each)
 
-    async def _create(self, connection: Any, wanted: str) -> None:
+    @staticmethod
+    async def _begin(connection: Any) -> None:
         await connection.execute("create table if not exists threadline_clock (shift interval not null)")
-        await connection.execute("insert into threadline_clock values ('0')")
-        await connection.execute(CLOCK)
-        for table in self._tables:
-            for statement in dialect.create(table, POSTGRES):
-                await connection.execute(statement)
-        await connection.execute("insert into threadline_schema values ($1)", wanted)
+        await connection.execute(
+            "insert into threadline_clock select '0' where not exists (select from threadline_clock)"
+        )
+        for statement in (CLOCK, *bookkeeping(POSTGRES)):
+            await connection.execute(statement)
 
     # Workers
 
@@ -423,6 +436,17 @@ class PostgresStore:
                 return await _apply(connection, writes[0])
         async with self._connection() as connection, connection.transaction():
             return sum([await _apply(connection, each) for each in writes])
+
+
+async def _make(connection: Any, migration: Pending) -> None:
+    for statement in migration.statements:
+        try:
+            await connection.execute(statement, timeout=MIGRATION_TIMEOUT_S)
+        except UNREACHABLE:
+            raise
+        except asyncpg.PostgresError as error:
+            raise failed(migration, PLACE, error) from error
+    await _apply(connection, migration.row)
 
 
 async def _apply(connection: Any, change: Write) -> int:

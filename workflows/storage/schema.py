@@ -30,7 +30,10 @@ class Index:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table. Every query on it must name a tenant, unless it is `shared` (service-wide data such as workers)."""
+    """A table. Every query on it must name a tenant, unless it is `shared` (service-wide data such as workers).
+
+    `hot`: its rows are updated again and again. `unlogged`: it may be empty after a crash.
+    """
 
     name: str
     columns: tuple[Column, ...]
@@ -38,6 +41,7 @@ class Table:
     indexes: tuple[Index, ...] = ()
     shared: bool = False
     unlogged: bool = False
+    hot: bool = False
 
     def column(self, name: str) -> Column:
         """The column called `name`. Raises ValueError naming the table if there is none."""

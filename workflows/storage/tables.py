@@ -40,6 +40,7 @@ RUNS = Table(
         Index("runs_owned", ("owner",), where="state = 'running'"),
         Index("runs_by_key", ("tenant", "key", "run_id")),
     ),
+    hot=True,
 )
 
 STEPS = Table(

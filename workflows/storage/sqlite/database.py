@@ -13,9 +13,10 @@ from typing import Any, TypeVar
 from workflows.errors import SchemaError
 from workflows.storage import dialect
 from workflows.storage.base import StoreUnavailableError
-from workflows.storage.migrations import fingerprint, refuse
+from workflows.storage.migrations import Schema, schemas_of
+from workflows.storage.migrations.engine import ENGINE
+from workflows.storage.migrations.plan import ALL_APPLIED, UNVERSIONED, Pending, bookkeeping, failed, pending
 from workflows.storage.schema import Select, Table, Write
-from workflows.storage.tables import ENGINE_TABLES
 
 T = TypeVar("T")
 SQLITE = dialect.Sqlite()
@@ -24,11 +25,13 @@ PASSING = ("locked", "busy", "disk", "full", "unable to open", "interrupted")
 
 
 class Database:
-    """The file. `tables` are those of the floors above."""
+    """The file. `tables` are those of the floors above: schemas with their migrations, or bare tables."""
 
-    def __init__(self, path: str | Path, *, tables: Iterable[Table] = (), busy_timeout_s: float = 10.0) -> None:
+    def __init__(
+        self, path: str | Path, *, tables: Iterable[Table | Schema] = (), busy_timeout_s: float = 10.0
+    ) -> None:
         self._path = str(path)
-        self._tables = (*ENGINE_TABLES, *tables)
+        self._schemas = schemas_of(ENGINE, *tables)
         self._busy_timeout_s = busy_timeout_s
         self._connection: sqlite3.Connection | None = None
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="sqlite")
@@ -85,22 +88,37 @@ class Database:
                 f"{self._path} can't be read as a database: {error}. Restore a backup of it, or move it away to begin anew."
             ) from None
         self._connection = connection
-        with self._transaction(read_clock=False):
-            self._migrate()
+        try:
+            with self._transaction(read_clock=False):
+                self._migrate()
+        except BaseException:
+            self._connection = None  # a file without its schema must not pass for open
+            connection.close()
+            raise
 
     def _migrate(self) -> None:
-        self._db.execute("create table if not exists threadline_schema (fingerprint text not null)")
         self._db.execute("create table if not exists threadline_clock (offset_us integer not null)")
-        wanted = fingerprint(self._tables, SQLITE)
-        found = self._db.execute("select fingerprint from threadline_schema").fetchone()
-        if found is None:
-            for table in self._tables:
-                for statement in dialect.create(table, SQLITE):
-                    self._db.execute(statement)
-            self._db.execute("insert into threadline_schema values (?)", (wanted,))
-            self._db.execute("insert into threadline_clock values (0)")
-        elif found[0] != wanted:
-            raise refuse(self._path)
+        self._db.execute("insert into threadline_clock select 0 where not exists (select 1 from threadline_clock)")
+        for statement in bookkeeping(SQLITE):
+            self._db.execute(statement)
+        unversioned = None
+        if self._one("select 1 from sqlite_master where name = ?", UNVERSIONED):
+            (unversioned,) = self._one(f"select fingerprint from {UNVERSIONED}")
+            self._db.execute(f"drop table {UNVERSIONED}")
+        rows = self._rows(dialect.select(ALL_APPLIED, dialect.Parameters(SQLITE)))
+        applied = [dialect.decode_row(SQLITE, ALL_APPLIED.table, row) for row in rows]
+        for each in pending(self._schemas, applied, SQLITE, place=self._path, unversioned=unversioned):
+            self._make(each)
+
+    def _make(self, migration: Pending) -> None:
+        for statement in migration.statements:
+            try:
+                self._db.execute(statement)
+            except sqlite3.Error as error:
+                if isinstance(error, sqlite3.OperationalError) and _passing(error):
+                    raise
+                raise failed(migration, self._path, error) from error
+        self._apply([migration.row])
 
     def _now(self) -> int:
         return time.time_ns() // 1000 + self._offset
@@ -111,7 +129,7 @@ class Database:
         try:
             return await asyncio.get_running_loop().run_in_executor(self._thread, function)
         except sqlite3.OperationalError as error:
-            if not any(word in str(error) for word in PASSING):
+            if not _passing(error):
                 raise
             raise StoreUnavailableError(f"SQLite: {error}") from error
         except (sqlite3.ProgrammingError, RuntimeError) as error:
@@ -163,6 +181,10 @@ class Database:
             sql = dialect.write(each, parameters)
             changed += self._db.execute(sql, parameters.values).rowcount
         return changed
+
+
+def _passing(error: sqlite3.OperationalError) -> bool:
+    return any(word in str(error) for word in PASSING)
 
 
 def marks(values: Sequence[Any]) -> str:

@@ -1,0 +1,62 @@
+"""What the agent stores, and how it came to be. A change to one of its tables is a new migration at the end of the list."""
+
+from agent.campaigns import CAMPAIGN_TABLES
+from agent.messages import MESSAGES, PARTICIPATION
+from agent.stops import STOPS
+from workflows.storage import Column, Index, Migration, Schema, Table, baseline
+
+# Frozen: the tables as the first version had them.
+BASELINE = baseline(
+    Table(
+        "messages",
+        (
+            Column("tenant", "text"),
+            Column("thread", "text"),
+            Column("id", "text"),
+            Column("position", "int", null=True),
+            Column("role", "text"),
+            Column("notice", "bool", default=False),
+            Column("author", "json", null=True),
+            Column("parts", "json"),
+            Column("run_id", "text", null=True),
+            Column("at", "time", default="now"),
+        ),
+        ("tenant", "thread", "id"),
+        (Index("messages_window", ("tenant", "thread", "position")), Index("messages_run", ("tenant", "run_id"))),
+    ),
+    Table(
+        "participation",
+        (Column("tenant", "text"), Column("thread", "text"), Column("since", "time", default="now")),
+        ("tenant", "thread"),
+    ),
+    Table(
+        "stops",
+        (
+            Column("tenant", "text"),
+            Column("thread", "text"),
+            Column("message_id", "text"),
+            Column("by_user", "text"),
+            Column("at", "time", default="now"),
+        ),
+        ("tenant", "thread"),
+    ),
+    Table(
+        name="campaign_changes",
+        columns=(
+            Column("tenant", "text"),
+            Column("key", "text"),
+            Column("campaign_id", "text"),
+            Column("at", "time"),
+            Column("field", "text"),
+            Column("old", "text"),
+            Column("new", "text"),
+            Column("by", "text"),
+        ),
+        primary_key=("tenant", "key"),
+        indexes=(Index("campaign_changes_by_time", ("tenant", "at")),),
+    ),
+)
+
+MIGRATIONS: tuple[Migration, ...] = (BASELINE,)
+
+AGENT = Schema("agent", (MESSAGES, PARTICIPATION, STOPS, *CAMPAIGN_TABLES), MIGRATIONS)

@@ -1,0 +1,56 @@
+"""What the bot stores, and how it came to be. A change to one of its tables is a new migration at the end of the list."""
+
+from bot.installs import INSTALLATIONS, KEPT_EVENTS, STATES
+from bot.overheard import OVERHEARD
+from workflows.storage import Column, Migration, Schema, Table, baseline
+
+# Frozen: the tables as the first version had them.
+BASELINE = baseline(
+    Table(
+        "installations",
+        (
+            Column("tenant", "text"),
+            Column("name", "text", default=""),
+            Column("app_id", "text", default=""),
+            Column("bot_user_id", "text"),
+            Column("bot_id", "text"),
+            Column("token", "text"),
+            Column("scopes", "text", default=""),
+            Column("installer", "text", default=""),
+            Column("installed_at", "time", default="now"),
+            Column("removed_at", "time", null=True),
+        ),
+        ("tenant",),
+    ),
+    Table(
+        "oauth_states",
+        (Column("state", "text"), Column("expires_at", "time")),
+        ("state",),
+        shared=True,
+    ),
+    Table(
+        "kept_events",
+        (
+            Column("tenant", "text"),
+            Column("event_id", "text"),
+            Column("envelope", "json"),
+            Column("at", "time", default="now"),
+        ),
+        ("tenant", "event_id"),
+    ),
+    Table(
+        "overheard",
+        (
+            Column("tenant", "text"),
+            Column("thread", "text"),
+            Column("id", "text"),
+            Column("said", "json"),
+            Column("at", "time", default="now"),
+        ),
+        ("tenant", "thread", "id"),
+    ),
+)
+
+MIGRATIONS: tuple[Migration, ...] = (BASELINE,)
+
+BOT = Schema("bot", (INSTALLATIONS, STATES, KEPT_EVENTS, OVERHEARD), MIGRATIONS)

@@ -1,0 +1,194 @@
+"""The engine's tables as the first version had them: where every history begins. Frozen; what changed since is in `engine`."""
+
+from workflows.storage.schema import Column, Index, Table
+
+LIVE = "state in ('ready','running','suspended')"
+
+RUNS = Table(
+    "runs",
+    (
+        Column("run_id", "text"),
+        Column("tenant", "text"),
+        Column("workflow", "text"),
+        Column("version", "text", default="1"),
+        Column("key", "text", null=True),
+        Column("queue", "text", default="default"),
+        Column("priority", "int", default=100),
+        Column("state", "text", default="ready"),
+        Column("fence", "int", default=0),
+        Column("owner", "text", null=True),
+        Column("attempts", "int", default=0),
+        Column("max_attempts", "int", default=5),
+        Column("step_seq", "int", default=0),
+        Column("inbox_seq", "int", default=0),
+        Column("cancel_requested", "bool", default=False),
+        Column("available_at", "time", default="now"),
+        Column("parent_id", "text", null=True),
+        Column("parent_path", "text", null=True),
+        Column("input", "bytes", null=True),
+        Column("output", "bytes", null=True),
+        Column("error", "json", null=True),
+        Column("trace_id", "text", null=True),
+        Column("deployment", "text", null=True),
+        Column("created_at", "time", default="now"),
+        Column("finished_at", "time", null=True),
+    ),
+    ("run_id",),
+    (
+        Index("runs_live_key", ("tenant", "workflow", "key"), unique=True, where=f"key is not null and {LIVE}"),
+        Index("runs_due", ("queue", "priority", "available_at", "run_id"), where="state in ('ready','suspended')"),
+        Index("runs_owned", ("owner",), where="state = 'running'"),
+        Index("runs_by_key", ("tenant", "key", "run_id")),
+    ),
+    hot=True,
+)
+
+STEPS = Table(
+    "steps",
+    (
+        Column("run_id", "text"),
+        Column("path", "text"),
+        Column("seq", "int"),
+        Column("fence", "int"),
+        Column("status", "text"),
+        Column("output", "bytes", null=True),
+        Column("error", "json", null=True),
+        Column("started_at", "time", null=True),
+        Column("finished_at", "time", default="now"),
+    ),
+    ("run_id", "path"),
+    shared=True,
+)
+
+SIGNALS = Table(
+    "signals",
+    (
+        Column("run_id", "text"),
+        Column("seq", "int"),
+        Column("name", "text"),
+        Column("dedup_key", "text"),
+        Column("payload", "bytes", null=True),
+        Column("created_at", "time", default="now"),
+        Column("carried", "int", default=0),
+        Column("consumed_by", "text", null=True),
+    ),
+    ("run_id", "seq"),
+    (Index("signals_dedup", ("run_id", "dedup_key"), unique=True),),
+    shared=True,
+)
+
+RECEIVED = Table(
+    "received",
+    (Column("tenant", "text"), Column("dedup_key", "text"), Column("at", "time", default="now")),
+    ("tenant", "dedup_key"),
+    (Index("received_at", ("at",)),),
+)
+
+DEAD_SIGNALS = Table(
+    "dead_signals",
+    (
+        Column("tenant", "text"),
+        Column("run_id", "text"),
+        Column("seq", "int"),
+        Column("workflow", "text"),
+        Column("key", "text", null=True),
+        Column("name", "text"),
+        Column("dedup_key", "text"),
+        Column("payload", "bytes", null=True),
+        Column("carried", "int", default=1),
+        Column("created_at", "time"),
+        Column("died_at", "time", default="now"),
+    ),
+    ("tenant", "run_id", "seq"),
+    (Index("dead_signals_newest", ("tenant", "died_at")),),
+)
+
+OUTBOX = Table(
+    "outbox",
+    (Column("id", "int", default="identity"), Column("topic", "text"), Column("type", "text"), Column("data", "json")),
+    ("id",),
+    shared=True,
+)
+
+WORKERS = Table(
+    "workers",
+    (
+        Column("worker_id", "text"),
+        Column("host", "text", null=True),
+        Column("deployment", "text", null=True),
+        Column("started_at", "time", default="now"),
+        Column("lease_until", "time"),
+    ),
+    ("worker_id",),
+    shared=True,
+    unlogged=True,
+)
+
+APPROVALS = Table(
+    "approvals",
+    (
+        Column("tenant", "text"),
+        Column("id", "text"),
+        Column("workflow", "text"),
+        Column("key", "text"),
+        Column("state", "text", default="pending"),
+        Column("by_user", "text", null=True),
+        Column("reason", "text", null=True),
+        Column("created_at", "time", default="now"),
+        Column("decided_at", "time", null=True),
+        Column("expires_at", "time"),
+        Column("body", "json"),
+    ),
+    ("tenant", "id"),
+    (Index("approvals_pending", ("expires_at",), where="state = 'pending'"),),
+)
+
+SCHEDULES = Table(
+    "schedules",
+    (
+        Column("tenant", "text"),
+        Column("name", "text"),
+        Column("workflow", "text"),
+        Column("version", "text", default="1"),
+        Column("spec", "text"),
+        Column("tz", "text"),
+        Column("next_at", "time"),
+        Column("last_at", "time", null=True),
+        Column("paused", "bool", default=False),
+        Column("input", "bytes", null=True),
+    ),
+    ("tenant", "name"),
+    (Index("schedules_due", ("next_at",), where="not paused"),),
+)
+
+SPANS = Table(
+    "spans",
+    (
+        Column("tenant", "text"),
+        Column("trace_id", "text"),
+        Column("span_id", "text"),
+        Column("parent_id", "text", null=True),
+        Column("run_id", "text", null=True),
+        Column("name", "text"),
+        Column("kind", "text"),
+        Column("status", "text"),
+        Column("started_at", "time"),
+        Column("ended_at", "time", null=True),
+        Column("attributes", "json", null=True),
+    ),
+    ("tenant", "trace_id", "span_id"),
+    (Index("spans_run", ("run_id",)),),
+)
+
+FIRST = (
+    RUNS,
+    STEPS,
+    SIGNALS,
+    RECEIVED,
+    DEAD_SIGNALS,
+    OUTBOX,
+    WORKERS,
+    APPROVALS,
+    SCHEDULES,
+    SPANS,
+)
