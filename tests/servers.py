@@ -55,18 +55,23 @@ POSTGRES_SETTINGS = {
     "timezone": "UTC",
 }
 
+REDIS_SETTINGS = {"appendonly": "yes", "appendfsync": "always"}
+
 
 class ServerStartError(RuntimeError):
     """A test server can't be found or doesn't come up; the message names the package or the server's own log."""
 
 
 class _Server:
-    """One supervised process. `port` and `directory` stay the same from the first `start` to `close`."""
+    """One supervised process. `port` and `directory` stay the same from the first `start` to `close`; `settings` are the server's own
+    and go before those of the tests.
+    """
 
     name = "server"
 
-    def __init__(self) -> None:
+    def __init__(self, **settings: str) -> None:
         self.port = 0
+        self.settings = settings
         self.directory = Path(tempfile.mkdtemp(prefix=f"threadline-{self.name}-"))
         self._supervisor: subprocess.Popen[bytes] | None = None
         self._pid = 0
@@ -184,7 +189,7 @@ class PostgresServer(_Server):
             raise ServerStartError(f"initdb failed: {done.stderr or done.stdout}")
 
     def _command(self) -> Sequence[str]:
-        settings = {**POSTGRES_SETTINGS, "port": str(self.port)}
+        settings = {**POSTGRES_SETTINGS, **self.settings, "port": str(self.port)}
         options = [word for key, value in settings.items() for word in ("-c", f"{key}={value}")]
         return [*_unprivileged(), _postgres_binary("postgres"), "-D", str(self.directory / "data"), *options]
 
@@ -218,9 +223,16 @@ class RedisServer(_Server):
         return f"redis://127.0.0.1:{self.port}/0"
 
     def _command(self) -> Sequence[str]:
-        options = {"port": self.port, "bind": "127.0.0.1", "dir": self.directory, "appendonly": "yes", "save": ""}
+        options = {
+            "port": self.port,
+            "bind": "127.0.0.1",
+            "dir": self.directory,
+            "save": "",
+            **REDIS_SETTINGS,
+            **self.settings,
+        }
         words = [word for key, value in options.items() for word in (f"--{key}", str(value))]
-        return [_redis_binary(), *words, "--appendfsync", "always"]
+        return [_redis_binary(), *words]
 
     def _ready(self) -> bool:
         try:
