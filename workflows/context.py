@@ -3,47 +3,72 @@
 import random
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeVar, overload
 from uuid import UUID, uuid5
 
 import structlog
+from pydantic_core import to_json
 
+from workflows.errors import Bailed
 from workflows.pubsub.base import Event
-from workflows.storage.base import NewRun, Signal
+from workflows.state import State
+from workflows.storage.base import NewRun, RunRow, Signal
 from workflows.storage.schema import Write
 
 if TYPE_CHECKING:
-    from workflows.execution import Execution
     from workflows.graph import Workflow
 
 T = TypeVar("T")
 NAMESPACE = UUID("6f1f6c1e-58e1-5b6f-9d4c-7d1f0a3e9b11")
 
 
+class Host(Protocol):
+    """What a step's context asks of whatever carries the step out."""
+
+    @property
+    def run(self) -> RunRow: ...
+    @property
+    def state(self) -> State: ...
+    @property
+    def cancel_requested(self) -> bool: ...
+    async def now(self) -> datetime: ...
+    async def publish(self, event: Event) -> None: ...
+    async def take_signals(self, name: str | None) -> list[Signal]: ...
+    async def note(self, path: str, name: str, value: Any, writes: Sequence[Write]) -> None: ...
+    def noted(self, path: str, name: str) -> Any: ...
+    def notes(self, path: str, prefix: str) -> dict[str, Any]: ...
+    def child(
+        self, workflow: "Workflow[Any, Any]", value: Any, *, key: str | None, run_id: str, path: str, queue: str
+    ) -> NewRun: ...
+    async def answer(self, ctx: "StepContext", payload: Any, resume: Any) -> Any: ...
+
+
 class Inbox:
     """The run's signals, as one step sees them."""
 
-    def __init__(self, execution: "Execution", claim: "Claimed") -> None:
-        self._execution = execution
-        self._claim = claim
+    def __init__(self, host: Host, attached: "Attached") -> None:
+        self._host = host
+        self._attached = attached
 
     async def drain(self, name: str | None = None) -> list[Signal]:
         """Take the pending signals (of one name), in order of arrival. They are consumed in the same commit as the step's record.
 
         What finished before is committed first, so that a signal that arrived during the step before is seen.
         """
-        taken = await self._execution.take_signals(name)
-        self._claim.consumed.extend(signal.seq for signal in taken)
+        taken = await self._host.take_signals(name)
+        self._attached.consumed.extend(signal.seq for signal in taken)
         return taken
 
 
-class Claimed:
-    """What a step has attached to its own record: signals used, rows, children."""
+class Attached:
+    """What a step has attached to its own record: signals used, rows, children, changes of the run's state."""
 
     def __init__(self) -> None:
         self.consumed: list[int] = []
         self.writes: list[Write] = []
         self.children: list[NewRun] = []
+        self.state: dict[str, Any] = {}
+        self.suspensions = 0
 
 
 class StepContext:
@@ -51,14 +76,14 @@ class StepContext:
 
     def __init__(
         self,
-        execution: "Execution",
+        host: Host,
         path: str,
         attempt: int,
         *,
         intent_at: datetime | None = None,
         recovered: bool = False,
     ) -> None:
-        self._execution = execution
+        self._host = host
         self.intent_at = intent_at
         """When the first intent of a RECONCILE or IRREVERSIBLE step was committed (that process's wall clock), else None."""
         self.recovered = recovered
@@ -66,13 +91,18 @@ class StepContext:
         self.started_at = datetime.now(UTC)
         self.path = path
         self.attempt = attempt
-        self.run_id = execution.run.run_id
-        self.tenant = execution.run.tenant
-        self.key = execution.run.key
-        self.fence = execution.run.fence
-        self.claimed = Claimed()
-        self.signals = Inbox(execution, self.claimed)
-        self.log = structlog.get_logger()
+        run = host.run
+        self.run_id = run.run_id
+        self.tenant = run.tenant
+        self.key = run.key
+        self.fence = run.fence
+        self.attached = Attached()
+        self.signals = Inbox(host, self.attached)
+
+    @property
+    def log(self) -> Any:
+        """The log, with the run's ids bound."""
+        return structlog.get_logger()
 
     @property
     def idempotency_key(self) -> str:
@@ -89,46 +119,82 @@ class StepContext:
 
     async def now(self) -> datetime:
         """The store's clock, aware UTC."""
-        return await self._execution.store.now()
+        return await self._host.now()
 
     @property
     def cancelled(self) -> bool:
         """Whether somebody asked the run to stop."""
-        return self._execution.cancel_requested
+        return self._host.cancel_requested
+
+    @property
+    def state(self) -> Any:
+        """The run's state: an instance of the workflow's `state` type, or a dict where it declares none. A copy; `set_state` changes it."""
+        return self._host.state.model()
+
+    def set_state(self, **changes: Any) -> None:
+        """Set values of the run's state, in the commit of this step's record. Raises InputError if they do not fit the `state` type.
+
+        Steps that come after see them; so do those that run at once, from when this one has ended.
+        """
+        self.attached.state.update(self._host.state.checked({**self.attached.state, **changes}))
 
     async def emit(self, type_: str, **data: Any) -> None:
         """Publish a live event of this run. Nobody may depend on it: a lost bus loses it."""
-        await self._execution.publish(Event(type_, {"run_id": self.run_id, "path": self.path, **data}))
+        await self._host.publish(Event(type_, {"run_id": self.run_id, "path": self.path, **data}))
 
     def write(self, *writes: Write) -> None:
         """Rows of upper floors that ride in the commit of this step's record."""
-        self.claimed.writes.extend(writes)
+        self.attached.writes.extend(writes)
 
     async def note(self, name: str, value: Any, *, writes: Sequence[Write] = ()) -> None:
         """Commit a fact of this step at once, under the fence; later tries read it with `noted`. `value` is JSON-able.
 
         The first value under a name stays: noting it again, as a later try does, changes nothing.
         """
-        await self._execution.note(self.path, name, value, writes)
+        await self._host.note(self.path, name, value, writes)
 
     def noted(self, name: str) -> Any:
         """The value of a note an earlier try (or this one) committed, or None."""
-        return self._execution.noted(self.path, name)
+        return self._host.noted(self.path, name)
 
     def notes(self, prefix: str) -> dict[str, Any]:
         """All notes of this step whose names begin with `prefix`, by name, oldest first."""
-        return self._execution.notes(self.path, prefix)
+        return self._host.notes(self.path, prefix)
 
-    def dispatch(self, workflow: "Workflow[Any, Any]", value: Any, *, key: str | None = None, name: str = "") -> str:
-        """Start a background run in the commit of this step's record. Its end signals this run's key as "task". Returns its id."""
-        child = self._execution.child(workflow, value, key=key, run_id=str(self.uuid(f"child:{name}")), path=self.path)
-        self.claimed.children.append(child)
-        return child.run_id
+    def dispatch(
+        self,
+        workflow: "Workflow[Any, Any]",
+        value: Any,
+        *,
+        key: str | None = None,
+        name: str = "",
+        queue: str = "default",
+    ) -> str:
+        """Start a background run on `queue` in the commit of this step's record. Its end signals this run's key as "task".
+
+        Returns its id, by which `Engine.run` gives its result, events and state. Several of one step need a `name` each.
+        """
+        run_id = str(self.uuid(f"child:{name}"))
+        self.attached.children.append(
+            self._host.child(workflow, value, key=key, run_id=run_id, path=self.path, queue=queue)
+        )
+        return run_id
+
+    def bail(self, value: Any) -> NoReturn:
+        """Finish the workflow this step belongs to, with `value` as its output: a nested one gives it to the workflow around it.
+
+        It is recorded as the step's end; what the step attached is committed, and it is not compensated later.
+        """
+        raise Bailed(to_json(value))
 
     @overload
     async def suspend(self, payload: Any, *, resume: type[T]) -> T: ...
     @overload
     async def suspend(self, payload: Any, *, resume: Any) -> Any: ...
     async def suspend(self, payload: Any, *, resume: Any) -> Any:
-        """Let go of the worker until `Run.resume(value)`; returns that value, checked against `resume`, when the step is entered again."""
-        return await self._execution.await_resume(self, payload, resume)
+        """Let go of the worker until `Run.resume(value)`; returns that value, checked against `resume`, when the step is entered again.
+
+        The step runs again from its start, and each suspension in it gives its answer again: do what must happen once before the first
+        or after the last. An answer that does not fit `resume` is refused and the question stays open.
+        """
+        return await self._host.answer(self, payload, resume)

@@ -9,13 +9,16 @@ import structlog
 from pydantic import BaseModel
 from pydantic_core import from_json, to_jsonable_python
 
+from workflows.callbacks import Moment
+from workflows.claim import Claim
 from workflows.context import NAMESPACE
+from workflows.durable import DurableEffects
 from workflows.errors import Cancelled, Draining, StaleFence, Suspended, describe
-from workflows.execution import Execution, Suspension
 from workflows.graph import Workflow
 from workflows.interpreter import Interpreter
 from workflows.pubsub.base import Event
 from workflows.runner import StepRunner
+from workflows.state import State
 from workflows.storage.base import Record, RunRow, RunState, Status, StoreUnavailableError
 from workflows.storage.schema import Insert, Write
 from workflows.storage.tables import RUNS
@@ -53,107 +56,119 @@ class Driver:
         self._tracer = tracer
         self._rng = rng
 
-    async def drive(self, execution: Execution) -> Left:
+    async def drive(self, claim: Claim) -> Left:
         """Go on with the run until it ends or lets go. Raises StoreUnavailableError when storage is away outside a write."""
-        run = execution.run
+        run = claim.run
         workflow = self._workflows[run.workflow, run.version]
         with self._tracer.root(
             workflow.id, tenant=run.tenant, trace_id=run.trace_id or run.run_id, run_id=run.run_id, first=run.fence == 1, parent_run=run.parent_id
         ) as span:  # fmt: skip
             span.attributes.update(fence=run.fence, attempt=run.attempts, version=run.version, key=run.key)
             try:
-                left = await self._until_left(execution, workflow)
+                left = await self._until_left(claim, workflow)
             except StaleFence as stale:
                 structlog.get_logger().info("run_lost", run_id=run.run_id, fence=run.fence, reason=str(stale))
                 left = Left.LOST
             span.attributes["left"] = left.value
             return left
 
-    async def _until_left(self, execution: Execution, workflow: Workflow[Any, Any]) -> Left:
+    async def _until_left(self, claim: Claim, workflow: Workflow[Any, Any]) -> Left:
         while True:
-            left = await self._once(execution, workflow)
+            left = await self._once(claim, workflow)
             if left is not None:
                 return left
-            execution.rewind(await self._still_ours(execution))
+            claim.rewind(await self._still_ours(claim))
 
-    async def _once(self, execution: Execution, workflow: Workflow[Any, Any]) -> Left | None:
+    async def _once(self, claim: Claim, workflow: Workflow[Any, Any]) -> Left | None:
         """Walk the graph once, forwards, or backwards after a failure. None: something came in between, look again."""
-        runner = StepRunner(execution, self._tracer, self._rng)
+        runner = StepRunner(claim, self._tracer, self._rng, workflow.callbacks)
         try:
             try:
-                return await self._forwards(execution, workflow, runner)
+                return await self._forwards(claim, workflow, runner)
             except StoreUnavailableError:
                 raise
             except Exception as error:
                 failed = error
-            return await self._failed(execution, workflow, runner, failed)
+            return await self._failed(claim, workflow, runner, failed)
         except Suspended as suspended:
-            return await self._suspended(execution, suspended)
+            left = await self._suspended(claim, suspended)
+            if left is Left.SUSPENDED:
+                await workflow.callbacks.tell("on_suspend", Moment(claim.run, RunState.SUSPENDED))
+            return left
         except Draining:
-            await execution.recorder.flush()
+            await claim.recorder.flush()
             return Left.RELEASED
         except Cancelled:
-            return await self._end(execution, workflow, RunState.CANCELLED, None)
+            return await self._end(claim, workflow, RunState.CANCELLED, None)
 
-    async def _forwards(self, execution: Execution, workflow: Workflow[Any, Any], runner: StepRunner) -> Left | None:
-        if execution.cancel_requested and not execution.backwards:
+    async def _forwards(self, claim: Claim, workflow: Workflow[Any, Any], runner: StepRunner) -> Left | None:
+        if claim.cancel_requested and not claim.backwards:
             raise Cancelled
-        value = decode(execution.run.input, workflow.input, where=f"the input of {workflow.id}")
-        output = await Interpreter(execution, self._tracer, runner).walk(workflow, value)
-        return await self._done(execution, workflow, output)
+        value = decode(claim.run.input, workflow.input, where=f"the input of {workflow.id}")
+        claim.state = State(workflow.state)
+        if not claim.records:
+            await workflow.callbacks.tell("on_start", Moment(claim.run, RunState.RUNNING))
+        output = await Interpreter(DurableEffects(claim, self._tracer, runner)).walk(workflow, value)
+        return await self._done(claim, workflow, output)
 
     @staticmethod
-    async def _suspended(execution: Execution, suspended: Suspended) -> Left | None:
+    async def _suspended(claim: Claim, suspended: Suspended) -> Left | None:
         """Let go, unless a signal came after the look of an arm that waits for one."""
-        suspension = suspended if isinstance(suspended, Suspension) else Suspension()
-        await execution.recorder.flush()
-        seen = execution.recorder.inbox_seq if suspension.seen is None else suspension.seen
-        left = await execution.recorder.suspend(inbox_seen=seen, until=suspension.until)
+        await claim.recorder.flush()
+        seen = claim.recorder.inbox_seq if suspended.seen is None else suspended.seen
+        left = await claim.recorder.suspend(inbox_seen=seen, until=suspended.until)
         return Left.SUSPENDED if left else None
 
-    async def give_up(self, execution: Execution, error: Exception) -> Left:
+    async def give_up(self, claim: Claim, error: Exception) -> Left:
         """End a run that the engine itself can't go on with. Raises StoreUnavailableError."""
-        execution.rewind(await self._still_ours(execution))
-        execution.recorder.drop()
-        workflow = self._workflows[execution.run.workflow, execution.run.version]
-        return await self._end(execution, workflow, RunState.FAILED, describe(error)) or Left.RELEASED
+        claim.rewind(await self._still_ours(claim))
+        claim.recorder.drop()
+        workflow = self._workflows[claim.run.workflow, claim.run.version]
+        return await self._end(claim, workflow, RunState.FAILED, describe(error)) or Left.RELEASED
 
-    async def _done(self, execution: Execution, workflow: Workflow[Any, Any], output: Any) -> Left | None:
+    async def _done(self, claim: Claim, workflow: Workflow[Any, Any], output: Any) -> Left | None:
         data = encode(output, workflow.output, where=f"workflow {workflow.id}")
-        if await execution.unread():
-            outcome = await execution.recorder.end(RunState.DONE, inbox_seen=execution.inbox_seen, output=data)
+        if await claim.unread():
+            outcome = await claim.recorder.end(RunState.DONE, inbox_seen=claim.inbox_seen, output=data)
             ended = outcome.ended
         else:
-            ended = await execution.recorder.finish(data, inbox_seen=execution.inbox_seen)
+            ended = await claim.recorder.finish(data, inbox_seen=claim.inbox_seen)
         if not ended:
             return None
-        await execution.publish(Event("completed", {"run_id": execution.run.run_id, "state": RunState.DONE.value}))
+        await self._tell_end(claim, workflow, Moment(claim.run, RunState.DONE, output=output))
         return Left.ENDED
 
+    @staticmethod
+    async def _tell_end(claim: Claim, workflow: Workflow[Any, Any], moment: Moment) -> None:
+        await claim.publish(Event("completed", {"run_id": claim.run.run_id, "state": moment.state.value}))
+        if moment.state is RunState.FAILED:
+            await workflow.callbacks.tell("on_error", moment)
+        await workflow.callbacks.tell("on_finish", moment)
+
     async def _failed(
-        self, execution: Execution, workflow: Workflow[Any, Any], runner: StepRunner, error: Exception
+        self, claim: Claim, workflow: Workflow[Any, Any], runner: StepRunner, error: Exception
     ) -> Left | None:
         failure = describe(error)
-        execution.backwards = True
-        structlog.get_logger().warning("run_failed", run_id=execution.run.run_id, workflow=workflow.id, **failure)
-        if not any(record.status is Status.FAILED for record in execution.records.values()):
-            execution.record(
+        claim.backwards = True
+        structlog.get_logger().warning("run_failed", run_id=claim.run.run_id, workflow=workflow.id, **failure)
+        if not any(record.status is Status.FAILED for record in claim.records.values()):
+            claim.record(
                 Record("$failed", Status.FAILED, error=failure)
             )  # what failed was no step: backwards for good all the same
-        await execution.recorder.flush()
+        await claim.recorder.flush()
         if undone := await runner.compensate():
             failure = {**failure, "not_undone": undone}
-        return await self._end(execution, workflow, RunState.FAILED, failure)
+        return await self._end(claim, workflow, RunState.FAILED, failure)
 
     async def _end(
-        self, execution: Execution, workflow: Workflow[Any, Any], state: RunState, failure: dict[str, Any] | None
+        self, claim: Claim, workflow: Workflow[Any, Any], state: RunState, failure: dict[str, Any] | None
     ) -> Left | None:
-        writes = self.aftermath(execution.run, workflow, state, failure)
-        seen = max(execution.inbox_seen, execution.recorder.inbox_seq)
-        outcome = await execution.recorder.end(state, inbox_seen=seen, error=failure, writes=writes)
+        writes = self.aftermath(claim.run, workflow, state, failure)
+        seen = max(claim.inbox_seen, claim.recorder.inbox_seq)
+        outcome = await claim.recorder.end(state, inbox_seen=seen, error=failure, writes=writes)
         if not outcome.ended:
             return None
-        await execution.publish(Event("completed", {"run_id": execution.run.run_id, "state": state.value}))
+        await self._tell_end(claim, workflow, Moment(claim.run, state, failure=failure))
         return Left.ENDED
 
     def aftermath(
@@ -188,8 +203,8 @@ class Driver:
         """The version of a workflow that was registered last."""
         return next((each for (known, _), each in reversed(self._workflows.items()) if known == name), None)
 
-    async def _still_ours(self, execution: Execution) -> RunRow:
-        row = await execution.store.run(execution.run.run_id)
-        if row is None or row.fence != execution.run.fence or row.state is not RunState.RUNNING:
-            raise StaleFence(f"run {execution.run.run_id} is no longer held under fence {execution.run.fence}")
+    async def _still_ours(self, claim: Claim) -> RunRow:
+        row = await claim.store.run(claim.run.run_id)
+        if row is None or row.fence != claim.run.fence or row.state is not RunState.RUNNING:
+            raise StaleFence(f"run {claim.run.run_id} is no longer held under fence {claim.run.fence}")
         return row

@@ -7,7 +7,10 @@ WorkflowError
 ├── StateError                 the run is not in a state that allows this
 │   ├── RunNotFoundError       no such run for this tenant
 │   ├── AlreadyResumedError    somebody else's answer was first
+│   ├── LiveRunError           another live run is in the way; names it
 │   └── NoExecutorError        nobody here knows this workflow and version
+├── UnsupportedError           this execution can't do that; the message says which can
+├── DivergedError              a recorded run does not fit the graph: its version was not raised
 ├── StepFailedError            a step failed for good; carries type, message and causes as values
 ├── StepCancelledError         a step was cancelled from within; tried again like any failure
 ├── IterationLimitError        a loop passed its bound
@@ -17,9 +20,10 @@ SchemaError                    ask an operator: the stored data is not of this v
 StoreUnavailableError          try again (storage.base)
 
 Control flow that is not an error derives from BaseException, so that no `except Exception` of a step swallows it:
-Suspended, StaleFence, Draining, Cancelled.
+Suspended, Bailed, StaleFence, Draining, Cancelled.
 """
 
+from datetime import datetime
 from typing import Any
 
 
@@ -51,8 +55,24 @@ class AlreadyResumedError(StateError):
     """The suspension was answered before, differently."""
 
 
+class LiveRunError(StateError):
+    """Another run of the same key is live. `run_id` names it."""
+
+    def __init__(self, message: str, run_id: str) -> None:
+        self.run_id = run_id
+        super().__init__(message)
+
+
 class NoExecutorError(StateError):
     """This process does not know the workflow and version."""
+
+
+class UnsupportedError(WorkflowError):
+    """The execution that carries out the runs can't do what was asked."""
+
+
+class DivergedError(WorkflowError):
+    """What was recorded does not fit the graph as it is now: its shape changed and its version did not."""
 
 
 class StepFailedError(WorkflowError):
@@ -99,7 +119,24 @@ class ControlFlow(BaseException):
 
 
 class Suspended(ControlFlow):
-    """A step waits for something; the run lets go of its worker when all else has settled."""
+    """A step waits for something; the run lets go of its worker when all else has settled.
+
+    Carries when to wake at the latest (None: only on a signal), and how far into the inbox its arm had looked (None: it waits for no
+    signal). Another arm may have learned of later signals since; the run may sleep only if there were none.
+    """
+
+    def __init__(self, until: datetime | None = None, *, seen: int | None = None) -> None:
+        super().__init__(until)
+        self.until = until
+        self.seen = seen
+
+
+class Bailed(ControlFlow):
+    """A step finished its workflow early. `data` is the workflow's output as JSON."""
+
+    def __init__(self, data: bytes) -> None:
+        super().__init__()
+        self.data = data
 
 
 class StaleFence(ControlFlow):

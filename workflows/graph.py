@@ -7,8 +7,9 @@ from datetime import datetime
 from types import GenericAlias
 from typing import Any, Generic, Literal, TypeVar, cast, get_type_hints
 
+from workflows.callbacks import SILENT, Callbacks
 from workflows.errors import BoundaryError, DefinitionError
-from workflows.step import In_contra, Out_co, Step
+from workflows.step import RESERVED, In_contra, Out_co, Step
 from workflows.values import fits, name_of
 
 In = TypeVar("In")
@@ -102,6 +103,8 @@ class Workflow(Generic[In_contra, Out_co]):
     """A committed workflow. It satisfies the step interface, so it nests.
 
     `on_failure` names a workflow that is started, with a `FailedRun`, in the commit that ends a run failed, cancelled or dead.
+    `state` is the type of the run's state (a pydantic model with defaults, or a TypedDict with total=False); a run's state is that of its
+    outermost workflow.
     """
 
     id: str
@@ -111,16 +114,17 @@ class Workflow(Generic[In_contra, Out_co]):
     output: Any = field(compare=False)
     on_failure: str | None = None
     max_attempts: int = 5
+    state: Any = field(default=None, compare=False)
+    callbacks: Callbacks = field(default=SILENT, compare=False)
 
 
 class Builder(Generic[In, Out]):
     """A workflow under construction: takes `In`, has `Out` so far."""
 
-    def __init__(self, workflow_id: str, version: str, *, on_failure: str | None, max_attempts: int) -> None:
+    def __init__(self, workflow_id: str, version: str, **options: Any) -> None:
         self._id = workflow_id
         self._version = version
-        self._on_failure = on_failure
-        self._max_attempts = max_attempts
+        self._options = options
         self._entries: list[Entry] = []
 
     def _add(self, entry: Entry) -> "Builder[In, Any]":
@@ -206,9 +210,7 @@ class Builder(Generic[In, Out]):
         _check_ids(self._id, self._entries)
         _check_nodes(self._entries)
         input_type, output_type = _check_boundaries(self._id, self._entries)
-        return Workflow(
-            self._id, self._version, tuple(self._entries), input_type, output_type, self._on_failure, self._max_attempts
-        )
+        return Workflow(self._id, self._version, tuple(self._entries), input_type, output_type, **self._options)
 
 
 class Start(Builder[Any, Any]):
@@ -219,14 +221,25 @@ class Start(Builder[Any, Any]):
         return super().then(cast("Any", node))
 
 
-def workflow(workflow_id: str, *, version: str = "1", on_failure: str | None = None, max_attempts: int = 5) -> Start:
-    """Begin a workflow. Runs are pinned to the `version` they began with; raise it when the shape changes.
+def workflow(
+    workflow_id: str,
+    *,
+    version: str = "1",
+    on_failure: str | None = None,
+    max_attempts: int = 5,
+    state: Any = None,
+    callbacks: Callbacks = SILENT,
+) -> Start:
+    """Begin a workflow. Runs are pinned to the `version` they began with; raise it when the shape changes. Raises DefinitionError.
 
-    `max_attempts` bounds how often a run is claimed without making progress before it is dead.
+    `max_attempts` bounds how often a run is claimed without making progress before it is dead. `state` is the type of the values that
+    its steps share (`ctx.state`, `ctx.set_state`). `callbacks` are told of its runs.
     """
-    if not workflow_id or any(mark in workflow_id for mark in "/#[]!~@$"):
+    if not workflow_id or any(mark in workflow_id for mark in RESERVED):
         raise DefinitionError(f"a workflow's id must be non-empty and free of / # [ ] ! ~ @ $: {workflow_id!r}")
-    return Start(workflow_id, version, on_failure=on_failure, max_attempts=max_attempts)
+    return Start(
+        workflow_id, version, on_failure=on_failure, max_attempts=max_attempts, state=state, callbacks=callbacks
+    )
 
 
 def nodes_of(entry: Entry) -> tuple[Any, ...]:

@@ -1,34 +1,72 @@
-"""Walks a committed graph on an execution. Finished work is read back from its records, so walking it again does nothing twice."""
+"""Walks a committed graph. Everything it decides is a function of the input and of what the effects give, so walking again does nothing twice."""
 
 import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractContextManager
 from datetime import datetime, timedelta
-from typing import Any
+from functools import lru_cache
+from typing import Any, Protocol
 
-from workflows.errors import ControlFlow, IterationLimitError, NoBranchError, Suspended
-from workflows.execution import Execution, Suspension
+from workflows.errors import Bailed, ControlFlow, IterationLimitError, NoBranchError, Suspended
 from workflows.graph import Branch, Entry, ForEach, Loop, Map, Parallel, Sleep, Then, WaitFor, Workflow
-from workflows.runner import StepRunner
+from workflows.state import State
 from workflows.step import Step
-from workflows.storage.base import Record, Status
-from workflows.tracing import Tracer
 from workflows.values import check, decode
 
 
-class Interpreter:
-    """Runs one execution of one workflow. Everything it decides is a function of the records and the input."""
+class Effects(Protocol):
+    """All that walking a graph does to the world. `path` names what happens; asked again with a path, effects give the same again."""
 
-    def __init__(self, execution: Execution, tracer: Tracer, runner: StepRunner) -> None:
-        self._execution = execution
-        self._tracer = tracer
-        self._runner = runner
+    @property
+    def state(self) -> State:
+        """The run's state as of where the walk is."""
+        ...
+
+    async def step(self, step: Step[Any, Any], path: str, value: Any) -> Any:
+        """The output of a step, run at most as its effect allows. Raises StepFailedError, Bailed, Suspended."""
+        ...
+
+    async def sleep(self, path: str, wake_at: Callable[[datetime], datetime]) -> None:
+        """Return at `wake_at(now)`, asked once in the life of the run. Raises Suspended."""
+        ...
+
+    async def wait_for(self, path: str, wait: WaitFor) -> Any:
+        """The payload of the next signal of that name, or `otherwise` after its time-out. Raises Suspended."""
+        ...
+
+    def given(self, node: Any, path: str, value: Any) -> Any:
+        """The value a node is given: `value`, unless time travel put another in its place."""
+        ...
+
+    def nested(self, workflow: Workflow[Any, Any], path: str) -> AbstractContextManager[Any]:
+        """Around the walk of a nested workflow."""
+        ...
+
+    async def arm_done(self, *, left: int) -> None:
+        """An arm has finished and `left` others have not."""
+        ...
+
+    async def progress(self, path: str, *, done: int, total: int) -> None:
+        """Tell whoever watches that `done` of `total` items are finished. Must not raise."""
+        ...
+
+
+class Interpreter:
+    """Walks workflows with one set of effects."""
+
+    def __init__(self, effects: Effects) -> None:
+        self._effects = effects
 
     async def walk(self, workflow: Workflow[Any, Any], value: Any, *, prefix: str = "") -> Any:
         """The output of `workflow` on `value`. Raises StepFailedError and its kin, or control flow."""
-        value = check(value, workflow.input, where=f"the input of {prefix or workflow.id}")
-        for entry in workflow.entries:
-            value = await self._entry(entry, value, prefix)
+        where = prefix or workflow.id
+        value = check(value, workflow.input, where=f"the input of {where}")
+        try:
+            for entry in workflow.entries:
+                value = await self._entry(entry, value, prefix)
+        except Bailed as bailed:
+            return decode(bailed.data, workflow.output, where=f"the value {where} bailed out with")
         return value
 
     async def _entry(self, entry: Entry, value: Any, prefix: str) -> Any:
@@ -36,7 +74,7 @@ class Interpreter:
             case Then(node=node):
                 return await self._node(node, prefix + node.id, value)
             case Map(function=function):
-                return function(value)
+                return self._ask(function, value)
             case Loop():
                 return await self._loop(entry, value, prefix)
             case ForEach():
@@ -46,29 +84,35 @@ class Interpreter:
             case Branch():
                 return await self._branch(entry, value, prefix)
             case Sleep():
-                return await self._sleep(entry, value, prefix)
+                await self._effects.sleep(prefix + entry.id, lambda now: self._wake_at(entry, value, now))
+                return value
             case WaitFor():
-                return await self._wait_for(entry, prefix)
+                return await self._effects.wait_for(prefix + entry.id, entry)
 
     async def _node(self, node: Step[Any, Any] | Workflow[Any, Any], path: str, value: Any) -> Any:
+        value = self._effects.given(node, path, value)
         if isinstance(node, Step):
-            return await self._runner.run(node, path, value)
-        with self._tracer.span(node.id, kind="workflow", path=path):
+            return await self._effects.step(node, path, value)
+        with self._effects.nested(node, path):
             return await self.walk(node, value, prefix=f"{path}/")
 
+    def _ask(self, function: Callable[..., Any], *known: Any) -> Any:
+        """Call a pure function of the graph with as much as it takes: what is `known`, then the run's state."""
+        wanted = _arity(function)
+        return function(*known[:wanted]) if wanted <= len(known) else function(*known, self._effects.state.model())
+
     async def _loop(self, entry: Loop, value: Any, prefix: str) -> Any:
-        wants_count = len(inspect.signature(entry.condition).parameters) > 1
         for count in range(1, entry.max_iterations + 1):
             value = await self._node(entry.node, f"{prefix}{entry.id}#{count}", value)
-            again = entry.condition(value, count) if wants_count else entry.condition(value)
-            if bool(again) is not entry.wanted:
+            if bool(self._ask(entry.condition, value, count)) is not entry.wanted:
                 return value
         raise IterationLimitError(f"loop {prefix}{entry.id} ran {entry.max_iterations} times and is not done")
 
     async def _foreach(self, entry: ForEach, value: Any, prefix: str) -> list[Any]:
         items = list(value)
-        calls = [self._call(entry.node, f"{prefix}{entry.id}[{n}]", item) for n, item in enumerate(items)]
-        return await self._settle(calls, entry.concurrency)
+        path = prefix + entry.id
+        calls = [self._call(entry.node, f"{path}[{n}]", item) for n, item in enumerate(items)]
+        return await self._settle(calls, entry.concurrency, watched=path)
 
     async def _parallel(self, nodes: Sequence[Any], value: Any, prefix: str, limit: int | None) -> dict[str, Any]:
         calls = [self._call(node, prefix + node.id, value) for node in nodes]
@@ -76,7 +120,7 @@ class Interpreter:
         return {node.id: output for node, output in zip(nodes, outputs, strict=True)}
 
     async def _branch(self, entry: Branch, value: Any, prefix: str) -> Any:
-        chosen = [node for condition, node in entry.arms if condition(value)] or (
+        chosen = [node for condition, node in entry.arms if self._ask(condition, value)] or (
             [entry.otherwise] if entry.otherwise else []
         )
         if not chosen:
@@ -88,10 +132,10 @@ class Interpreter:
     def _call(self, node: Any, path: str, value: Any) -> Callable[[], Awaitable[Any]]:
         return lambda: self._node(node, path, value)
 
-    async def _settle(self, calls: Sequence[Callable[[], Awaitable[Any]]], limit: int) -> list[Any]:
+    async def _settle(
+        self, calls: Sequence[Callable[[], Awaitable[Any]]], limit: int, *, watched: str | None = None
+    ) -> list[Any]:
         """Run all, at most `limit` at a time, and wait for every one; then the worst thing that happened, or the outputs."""
-        if len(calls) == 1:
-            return [await calls[0]()]
         gate = asyncio.Semaphore(max(limit, 1))
         left = len(calls)
 
@@ -100,81 +144,51 @@ class Interpreter:
             async with gate:
                 output = await call()
             left -= 1
-            await asyncio.sleep(0)  # arms that finish in the same turn of the loop share one write
-            if left:
-                await self._execution.recorder.flush()  # the others may take long
+            if watched is not None:
+                await self._effects.progress(watched, done=len(calls) - left, total=len(calls))
+            await asyncio.sleep(0)  # arms that finish in the same turn of the loop are told of together
+            await self._effects.arm_done(left=left)
             return output
 
+        if len(calls) == 1:
+            return [await arm(calls[0])]
         outcomes = await asyncio.gather(*map(arm, calls), return_exceptions=True)
-        return self._worst(outcomes)
+        return _worst(outcomes)
 
-    @staticmethod
-    def _worst(outcomes: list[Any]) -> list[Any]:
-        """Losing the run or leaving it goes first, then a failure, then a suspension with the earliest time."""
-        raised = [each for each in outcomes if isinstance(each, BaseException)]
-        for each in raised:
-            if isinstance(each, ControlFlow) and not isinstance(each, Suspended):
-                raise each
-        for each in raised:
-            if not isinstance(each, Suspended):
-                raise each
-        if raised:
-            suspended = [each for each in raised if isinstance(each, Suspension)]
-            times = [each.until for each in suspended if each.until is not None]
-            looks = [each.seen for each in suspended if each.seen is not None]
-            raise Suspension(min(times, default=None), seen=min(looks, default=None))
-        return outcomes
-
-    async def _sleep(self, entry: Sleep, value: Any, prefix: str) -> Any:
-        path = prefix + entry.id
-        if path in self._execution.records:
-            return value
-        due = await self._deadline(path, lambda now: self._wake_at(entry, value, now))
-        if due > await self._execution.store.now():
-            raise Suspension(due)
-        self._execution.record(Record(path, Status.OK))
-        return value
-
-    @staticmethod
-    def _wake_at(entry: Sleep, value: Any, now: datetime) -> datetime:
+    def _wake_at(self, entry: Sleep, value: Any, now: datetime) -> datetime:
         if entry.until is not None:
-            return entry.until(value) if callable(entry.until) else entry.until
-        seconds = entry.seconds(value) if callable(entry.seconds) else entry.seconds
+            until: datetime = self._ask(entry.until, value) if callable(entry.until) else entry.until
+            return until
+        seconds = self._ask(entry.seconds, value) if callable(entry.seconds) else entry.seconds
         return now + timedelta(seconds=seconds or 0)
 
-    async def _deadline(self, path: str, at: Callable[[datetime], datetime]) -> datetime:
-        """The time recorded at `path@until`; recorded now if there is none. Woken early, a run reads it again: it never moves."""
-        record = self._execution.records.get(f"{path}@until")
-        if record is None:
-            due = at(await self._execution.store.now())
-            record = Record(f"{path}@until", Status.UNTIL, f'"{due.isoformat()}"'.encode())
-            self._execution.record(record)
-            await self._execution.recorder.flush()
-        moment: datetime = decode(record.output, datetime, where=record.path)
-        return moment
 
-    async def _wait_for(self, entry: WaitFor, prefix: str) -> Any:
-        path = prefix + entry.id
-        if (record := self._execution.records.get(path)) is not None:
-            return (
-                entry.otherwise if record.status is Status.SKIPPED else decode(record.output, entry.schema, where=path)
-            )
-        with self._tracer.span(entry.name, kind="wait", path=path):
-            await self._execution.boundary()
-            signal, seen = await self._execution.take_first(entry.name)
-            if signal is not None:
-                output = decode(signal.payload, entry.schema, where=f"the signal {entry.name!r} at {path}")
-                record = Record(path, Status.OK, signal.payload)
-                self._execution.records[path] = record
-                self._execution.recorder.add(record, consumed=[signal.seq])
-                return output
-            return await self._timed_out(entry, path, seen)
+def _worst(outcomes: list[Any]) -> list[Any]:
+    """Losing the run or leaving it goes first, then a failure, then an early end, then a suspension with the earliest time."""
+    raised = [each for each in outcomes if isinstance(each, BaseException)]
+    if not raised:
+        return outcomes
+    waiting = [each for each in raised if isinstance(each, Suspended)]
+    flows = [each for each in raised if isinstance(each, ControlFlow) and not isinstance(each, Suspended | Bailed)]
+    failures = [each for each in raised if not isinstance(each, ControlFlow)]
+    for worst in (*flows, *failures, *(each for each in raised if isinstance(each, Bailed))):
+        raise worst
+    times = [each.until for each in waiting if each.until is not None]
+    looks = [each.seen for each in waiting if each.seen is not None]
+    raise Suspended(min(times, default=None), seen=min(looks, default=None))
 
-    async def _timed_out(self, entry: WaitFor, path: str, seen: int) -> Any:
-        if entry.timeout_s is None:
-            raise Suspension(seen=seen)
-        due = await self._deadline(path, lambda now: now + timedelta(seconds=entry.timeout_s or 0))
-        if due > await self._execution.store.now():
-            raise Suspension(due, seen=seen)
-        self._execution.record(Record(path, Status.SKIPPED))
-        return entry.otherwise
+
+@lru_cache(maxsize=1024)
+def _arity(function: Callable[..., Any]) -> int:
+    """How many positional arguments a pure function of the graph takes."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):  # some built-ins have no signature
+        return 1
+    kinds = [each.kind for each in parameters]
+    if inspect.Parameter.VAR_POSITIONAL in kinds:
+        return 1
+    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return sum(
+        each.kind in positional and (each.default is each.empty or index == 0) for index, each in enumerate(parameters)
+    )

@@ -8,7 +8,8 @@ from pydantic_core import to_json
 
 from workflows.errors import AlreadyResumedError, RunFailedError, RunNotFoundError, StateError
 from workflows.pubsub.base import Event, PubSub, PubSubUnavailableError
-from workflows.storage.base import Record, RunRow, RunState, Status, Store
+from workflows.storage.base import Record, RunRow, RunState, Store
+from workflows.suspension import Suspension, answer_key, answer_name, open_suspensions, progress
 from workflows.values import decode
 
 if TYPE_CHECKING:
@@ -96,45 +97,53 @@ class Run(Generic[Out]):
             await self._publish("wake", Event("wake"))
         return outcome.run_id is not None or outcome.duplicate
 
-    async def suspensions(self) -> dict[str, Any]:
-        """The paths that wait for a resume, with the payload each suspended with."""
-        records = {record.path: record for record in await self.steps()}
-        return {
-            path.removesuffix("!suspended"): decode(record.output, Any, where=path)
-            for path, record in records.items()
-            if path.endswith("!suspended")
-            and record.status is Status.NOTE
-            and path.removesuffix("!suspended") not in records
-        }
+    # Suspensions
 
-    async def resume(self, value: Any, *, path: str | None = None) -> None:
+    async def suspensions(self) -> list[Suspension]:
+        """What the run asks for and nobody has answered, in the order it was asked."""
+        waiting = open_suspensions({record.path: record for record in await self.steps()})
+        if not waiting:
+            return []
+        answered = {signal.dedup_key for signal in await self._store.inbox(self.id)}
+        return [each for each in waiting if each.answer_key not in answered]
+
+    async def resume(self, value: Any, *, path: str | None = None, number: int | None = None) -> None:
         """Answer the suspension at `path` (needed when several wait). The same answer again is a repeat; another is refused.
 
-        Raises AlreadyResumedError, StateError when nothing waits there.
+        `number` is the suspension's, for an answer that must not go to a later question of the same step. Raises InputError when the
+        answer does not fit what the question asks for, AlreadyResumedError when somebody else's was first, StateError when nothing
+        waits there.
         """
         waiting = await self.suspensions()
         target = path if path is not None else self._only(waiting)
         payload = to_json(value)
-        if target not in waiting:
-            await self._check_repeat(target, payload)
+        found = next((each for each in waiting if each.path == target and number in (None, each.number)), None)
+        if found is None:
+            await self._check_repeat(target, number, payload)
             return
+        found.check(payload)
         outcome = await self._store.signal(
-            self.id, tenant=self.tenant, name=f"$resume:{target}", dedup_key=f"$resume:{target}", payload=payload
+            self.id, tenant=self.tenant, name=answer_name(target), dedup_key=found.answer_key, payload=payload
         )
         if outcome.duplicate:
-            await self._check_repeat(target, payload)
+            await self._check_repeat(target, found.number, payload)
         elif outcome.run_id is None:
             raise StateError(f"run {self.id} has ended; nothing waits at {target}")
         else:
             await self._publish("wake", Event("wake"))
 
-    def _only(self, waiting: dict[str, Any]) -> str:
+    def _only(self, waiting: list[Suspension]) -> str:
         if len(waiting) != 1:
-            raise StateError(f"run {self.id} waits at {sorted(waiting) or 'no path'}; say which with path=")
-        return next(iter(waiting))
+            paths = sorted(each.path for each in waiting)
+            raise StateError(f"run {self.id} waits at {paths or 'no path'}; say which with path=")
+        return waiting[0].path
 
-    async def _check_repeat(self, target: str, payload: bytes) -> None:
-        given = await self._store.signal_payload(self.id, f"$resume:{target}")
+    async def _check_repeat(self, target: str, number: int | None, payload: bytes) -> None:
+        records = {record.path: record for record in await self.steps()}
+        asked, refused = progress(records, target)
+        at = asked - 1 if number is None else number
+        key = answer_key(target, at, refused.get(at, 0))
+        given = await self._store.signal_payload(self.id, key)
         if given is None:
             raise StateError(f"nothing of run {self.id} waits at {target!r}")
         if given != payload:

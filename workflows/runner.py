@@ -2,15 +2,20 @@
 
 import asyncio
 import random
+from contextlib import nullcontext
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from pydantic_core import from_json
+
+from workflows.callbacks import SILENT, Callbacks, Moment
+from workflows.claim import Claim
 from workflows.context import StepContext
 from workflows.effects import Effect, Retry
-from workflows.errors import Cancelled, InputError, StepCancelledError, StepFailedError, describe
-from workflows.execution import Execution, Suspension
+from workflows.errors import Bailed, InputError, StepCancelledError, StepFailedError, Suspended, describe
 from workflows.step import Step
-from workflows.storage.base import Record, Status, StoreUnavailableError
+from workflows.storage.base import Record, RunState, Status, StoreUnavailableError
+from workflows.suspension import entered
 from workflows.tracing import Tracer
 from workflows.values import Interrupted, check, decode, encode, fits
 
@@ -20,30 +25,39 @@ HOLD_S = 5.0
 
 
 class StepRunner:
-    """Runs steps of one execution. `completed` lists what may have to be compensated, in order."""
+    """Runs steps of one claim. `completed` lists what may have to be compensated, in order."""
 
-    def __init__(self, execution: Execution, tracer: Tracer, rng: random.Random) -> None:
-        self._execution = execution
+    def __init__(self, claim: Claim, tracer: Tracer, rng: random.Random, callbacks: Callbacks = SILENT) -> None:
+        self._claim = claim
         self._tracer = tracer
         self._rng = rng
+        self._callbacks = callbacks
         self.completed: list[tuple[Step[Any, Any], str, Any]] = []
 
     async def run(self, step: Step[Any, Any], path: str, value: Any) -> Any:
         """The step's output, from its record or by running it. Raises StepFailedError, or control flow."""
-        record = self._execution.records.get(path)
+        record = self._claim.records.get(path)
         if record is not None:
             return self._replay(step, path, record)
         await self._wait_out(path)
+        await self._claim.awaited(path)
+        await self._claim.permit(path)
         value = check(value, step.input, where=f"the input of step {path}")
         effect = step.effect_of(value)
         with self._tracer.span(step.id, kind="step", path=path, effect=effect.value) as span:
             output = await self._live(step, path, value, effect)
             span.attributes["interrupted"] = isinstance(output, Interrupted)
-            return output
+        if self._callbacks.on_step is not None:
+            await self._callbacks.tell("on_step", Moment(self._claim.run, RunState.RUNNING, path=path, output=output))
+        return output
 
     def _replay(self, step: Step[Any, Any], path: str, record: Record) -> Any:
         if record.status is Status.FAILED:
             raise StepFailedError(path, record.error or {})
+        if (changes := self._claim.records.get(f"{path}!state")) is not None:
+            self._claim.state.apply(from_json(changes.output or b"{}"), seq=changes.seq)
+        if record.status is Status.BAILED:
+            raise Bailed(record.output or b"null")
         if record.status is Status.INTERRUPTED:
             return self._interrupted(step, path, decode(record.output, Interrupted, where=path))
         output = decode(record.output, step.output, where=f"the record of {path}")
@@ -51,31 +65,34 @@ class StepRunner:
         return output
 
     async def _live(self, step: Step[Any, Any], path: str, value: Any, effect: Effect) -> Any:
-        execution = self._execution
+        claim = self._claim
         if effect.needs_intent:
             intent = self._intent_path(path)
-            cut_off = intent in execution.records
+            cut_off = intent in claim.records
             if cut_off and effect is Effect.IRREVERSIBLE:
                 return self._record_interrupted(step, path, Interrupted())
-            await execution.boundary()
+            await claim.boundary()
             if not cut_off:
-                execution.record(Record(intent, Status.INTENT, started_at=datetime.now(UTC)))
-                await execution.recorder.flush()
+                await asyncio.sleep(0)
+                claim.record(Record(intent, Status.INTENT, started_at=datetime.now(UTC)))
+                await asyncio.sleep(0)  # arms that begin together share the write of their intents
+                await claim.recorder.flush()
             return await self._tries(step, path, value, effect, recovered=cut_off)
         if effect is not Effect.PURE:
-            await execution.boundary()
+            await claim.boundary()
+            await asyncio.sleep(0)  # and pass it before one of them has a record to write
         return await self._tries(step, path, value, effect)
 
     def _context(self, path: str, attempt: int, *, recovered: bool = False) -> StepContext:
-        intent = self._execution.records.get(f"{path}!intent")
+        intent = self._claim.records.get(f"{path}!intent")
         return StepContext(
-            self._execution, path, attempt, intent_at=intent.started_at if intent else None, recovered=recovered
+            self._claim, path, attempt, intent_at=intent.started_at if intent else None, recovered=recovered
         )
 
     def _intent_path(self, path: str) -> str:
-        """Where the next try says that it starts. A try that waited long has a record, and the one after it an intent of its own."""
-        tries = self._tried(path)
-        return f"{path}~{tries}!intent" if tries else f"{path}!intent"
+        """Where the next try says that it starts. After a try that waited long, and after one that let go for an answer, it is another."""
+        tries, entries = self._tried(path), entered(self._claim.records, path)
+        return f"{path}{f'~{tries}' if tries else ''}!intent{f'#{entries}' if entries else ''}"
 
     @staticmethod
     async def _reconcile(step: Step[Any, Any], ctx: StepContext, value: Any) -> Any:
@@ -84,7 +101,7 @@ class StepRunner:
 
     def _tried(self, path: str) -> int:
         tries = 0
-        while f"{path}~{tries + 1}" in self._execution.records:
+        while f"{path}~{tries + 1}" in self._claim.records:
             tries += 1
         return tries
 
@@ -99,10 +116,13 @@ class StepRunner:
                 found = await self._reconcile(step, ctx, value) if recovered and effect is Effect.RECONCILE else None
                 output = found if found is not None else await self._call(step, ctx, value, effect)
                 return self._finish(step, ctx, output, effect)
+            except Bailed as bailed:
+                self._record_end(ctx, Status.BAILED, bailed.data, effect)
+                raise
             except StoreUnavailableError:
                 raise  # no failure of the step: the run is given back and goes on when storage does
             except Exception as error:
-                self._execution.give_back(ctx.claimed.consumed)
+                self._claim.give_back(ctx.attached.consumed)
                 if effect is Effect.IRREVERSIBLE and isinstance(error, TimeoutError):
                     return self._record_interrupted(step, path, Interrupted(reason="it did not answer in time"))
                 if step.retry is None or not step.retry.allows(error, tries=tries, effect=effect):
@@ -110,52 +130,49 @@ class StepRunner:
                 await self._back_off(path, step.retry, error, tries, effect)
 
     async def _call(self, step: Step[Any, Any], ctx: StepContext, value: Any, effect: Effect) -> Any:
-        call = asyncio.ensure_future(step(value, ctx))
-        stop = asyncio.ensure_future(self._stopped())
-        try:
-            await asyncio.wait({call, stop}, timeout=step.timeout_s, return_when=asyncio.FIRST_COMPLETED)
-            if call.done():
-                return self._result_of(call, ctx)
-            if stop.done() and not effect.needs_intent:
-                raise Cancelled  # it would be run again anyway; what can't be undone is awaited to its end
-            if stop.done():
-                await asyncio.wait({call}, timeout=step.timeout_s)
-                if call.done():
-                    return self._result_of(call, ctx)
-            raise TimeoutError(f"step {ctx.path} took longer than {step.timeout_s} s")
-        finally:
-            stop.cancel()
-            if not call.done():
-                call.cancel()
-                await asyncio.wait({call})
-
-    async def _stopped(self) -> None:
-        """Somebody asked the run to stop. What undoes a failed run's work is not stopped."""
-        await self._execution.interrupt.wait()
-        if self._execution.backwards:
-            await asyncio.Event().wait()
+        """What can't be undone is awaited to its end when the run is asked to stop; what would be run again anyway is not."""
+        task = asyncio.current_task()
+        assert task is not None
+        outer = task.cancelling()
+        with nullcontext() if effect.needs_intent else self._claim.interruptible():
+            try:
+                if step.timeout_s is None:
+                    return await step(value, ctx)
+                return await self._within(step.timeout_s, step, ctx, value)
+            except asyncio.CancelledError:
+                if task.cancelling() > outer:
+                    raise
+                # By something inside the step; left alone it would look as if this worker were leaving.
+                raise StepCancelledError(f"step {ctx.path} cancelled itself") from None
 
     @staticmethod
-    def _result_of(call: "asyncio.Future[Any]", ctx: StepContext) -> Any:
-        if call.cancelled():  # by something inside the step; left alone it would look as if this worker were leaving
-            raise StepCancelledError(f"step {ctx.path} cancelled itself")
-        return call.result()
+    async def _within(seconds: float, step: Step[Any, Any], ctx: StepContext, value: Any) -> Any:
+        try:
+            async with asyncio.timeout(seconds) as limit:
+                return await step(value, ctx)
+        except TimeoutError:
+            if limit.expired():
+                raise TimeoutError(f"step {ctx.path} took longer than {seconds} s") from None
+            raise
 
     def _finish(self, step: Step[Any, Any], ctx: StepContext, output: Any, effect: Effect) -> Any:
         where = f"step {ctx.path}"
         output = check(output, step.output, where=f"the output of {where}")
-        record = Record(ctx.path, Status.OK, encode(output, step.output, where=where), started_at=ctx.started_at)
-        self._execution.record(record, ctx, durable=effect is not Effect.PURE)
+        self._record_end(ctx, Status.OK, encode(output, step.output, where=where), effect)
         self.completed.append((step, ctx.path, output))
         return output
 
+    def _record_end(self, ctx: StepContext, status: Status, data: bytes, effect: Effect) -> None:
+        record = Record(ctx.path, status, data, started_at=ctx.started_at)
+        self._claim.record(record, ctx, durable=effect is not Effect.PURE)
+
     def _fail(self, path: str, error: Exception) -> StepFailedError:
         failure = describe(error)
-        self._execution.record(Record(path, Status.FAILED, error=failure))
+        self._claim.record(Record(path, Status.FAILED, error=failure))
         return StepFailedError(path, failure)
 
     def _record_interrupted(self, step: Step[Any, Any], path: str, value: Interrupted) -> Any:
-        self._execution.record(Record(path, Status.INTERRUPTED, value.model_dump_json().encode()))
+        self._claim.record(Record(path, Status.INTERRUPTED, value.model_dump_json().encode()))
         return self._interrupted(step, path, value)
 
     @staticmethod
@@ -171,12 +188,12 @@ class StepRunner:
         if delay <= HOLD_S:
             await self._hold(delay, effect)
             return
-        due = await self._execution.store.now() + timedelta(seconds=delay)
+        due = await self._claim.store.now() + timedelta(seconds=delay)
         record = Record(f"{path}~{tries}", Status.RETRY, f'"{due.isoformat()}"'.encode(), error=describe(error))
         for n in range(self._tried(path) + 1, tries):  # so that `times` counts the tries that waited here, too
-            self._execution.record(Record(f"{path}~{n}", Status.RETRY, record.output))
-        self._execution.record(record)
-        raise Suspension(due)
+            self._claim.record(Record(f"{path}~{n}", Status.RETRY, record.output))
+        self._claim.record(record)
+        raise Suspended(due)
 
     async def _hold(self, delay: float, effect: Effect) -> None:
         """Wait between two tries. Somebody may ask the run to stop, or the worker to leave, meanwhile; an irreversible step that has its
@@ -187,16 +204,16 @@ class StepRunner:
         while (left := end - loop.time()) > 0:
             await asyncio.sleep(min(left, SLICE_S))
             if effect is not Effect.IRREVERSIBLE:
-                await self._execution.boundary()
+                await self._claim.boundary()
 
     async def _wait_out(self, path: str) -> None:
         """Suspend again if the recorded wait before the next try is not over."""
         tries = self._tried(path)
         if not tries:
             return
-        due: datetime = decode(self._execution.records[f"{path}~{tries}"].output, datetime, where=path)
-        if due > await self._execution.store.now():
-            raise Suspension(due)
+        due: datetime = decode(self._claim.records[f"{path}~{tries}"].output, datetime, where=path)
+        if due > await self._claim.store.now():
+            raise Suspended(due)
 
     async def compensate(self) -> list[dict[str, Any]]:
         """Undo completed steps in reverse order, each a durable step of its own. Returns the failures, empty if all was undone."""

@@ -14,6 +14,9 @@ Out = TypeVar("Out")
 In_contra = TypeVar("In_contra", contravariant=True)
 Out_co = TypeVar("Out_co", covariant=True)
 
+RESERVED = "/#[]!~@$"
+"""What paths are made with; ids may not hold it."""
+
 EffectOf = Effect | Callable[[Any], Effect]
 """An effect, or a pure function of the step's input that gives one (a tool call is as risky as its tool)."""
 
@@ -114,7 +117,7 @@ def step(
 def _signature(function: Callable[..., Any], name: str) -> tuple[bool, Any, Any]:
     if not inspect.iscoroutinefunction(function):
         raise DefinitionError(f"step {name!r} is not an async function")
-    if not name or any(mark in name for mark in "/#[]!~@$"):
+    if not name or any(mark in name for mark in RESERVED):
         raise DefinitionError(f"a step's id must be non-empty and free of / # [ ] ! ~ @ $: {name!r}")
     parameters = [
         each

@@ -13,8 +13,8 @@ from uuid import uuid4
 
 import structlog
 
+from workflows.claim import Claim
 from workflows.driver import Driver, Left
-from workflows.execution import Execution
 from workflows.graph import Workflow
 from workflows.ids import uuid7
 from workflows.pubsub.base import Event, PubSub
@@ -53,7 +53,7 @@ class Worker:
         self._deployment = deployment
         self._wake = asyncio.Event()
         self._claiming = asyncio.Lock()
-        self._held: dict[str, tuple[Execution, asyncio.Task[None]]] = {}
+        self._held: dict[str, tuple[Claim, asyncio.Task[None]]] = {}
         self._loops: list[asyncio.Task[None]] = []
         self._beating_since: float | None = None
         self.worker_id = str(uuid4())
@@ -96,7 +96,7 @@ class Worker:
 
     def _interrupt(self, run_id: str) -> None:
         if run_id in self._held:
-            self._held[run_id][0].interrupt.set()
+            self._held[run_id][0].interrupt()
 
     async def register(self) -> None:
         """Take a lease. Raises StoreUnavailableError."""
@@ -132,7 +132,7 @@ class Worker:
         return len(rows)
 
     def _hold(self, row: RunRow) -> None:
-        execution = Execution(
+        claim = Claim(
             self._store,
             self._pubsub,
             row,
@@ -140,14 +140,14 @@ class Worker:
             draining=lambda: self.draining,
             abandoned=self._abandoned(self.worker_id),
         )
-        task = asyncio.create_task(self._work(execution), name=f"run {row.run_id}")
-        self._held[row.run_id] = (execution, task)
+        task = asyncio.create_task(self._work(claim), name=f"run {row.run_id}")
+        self._held[row.run_id] = (claim, task)
 
     def _abandoned(self, worker_id: str) -> Callable[[], bool]:
         return lambda: self.worker_id != worker_id
 
-    async def _work(self, execution: Execution) -> None:
-        run = execution.run
+    async def _work(self, claim: Claim) -> None:
+        run = claim.run
         structlog.contextvars.bind_contextvars(
             run_id=run.run_id,
             workflow=run.workflow,
@@ -159,37 +159,37 @@ class Worker:
         left = Left.RELEASED
         try:
             if run.step_seq:
-                execution.remember(await self._store.load(run.run_id))
-            left = await self._driver.drive(execution)
+                claim.remember(await self._store.load(run.run_id))
+            left = await self._driver.drive(claim)
         except StoreUnavailableError as error:
             structlog.get_logger().warning("run_given_back", error=str(error))
             await asyncio.sleep(self._poll_s)  # or it would be claimed and given back as fast as storage can refuse
         except Exception as error:
             structlog.get_logger().exception("run_broke_its_worker")
-            left = await self._given_up(execution, error)
+            left = await self._given_up(claim, error)
         finally:
-            self._let_go(execution)
+            self._let_go(claim)
             self.wake()
         if left is Left.RELEASED:
             await self._guarded(self._release())
 
-    def _let_go(self, execution: Execution) -> None:
+    def _let_go(self, claim: Claim) -> None:
         """Forget a run, unless this process has claimed it anew meanwhile: the task that lost it must not evict the one that holds it."""
-        held = self._held.get(execution.run.run_id)
-        if held is not None and held[0] is execution:
-            del self._held[execution.run.run_id]
+        held = self._held.get(claim.run.run_id)
+        if held is not None and held[0] is claim:
+            del self._held[claim.run.run_id]
 
-    async def _given_up(self, execution: Execution, error: Exception) -> Left:
+    async def _given_up(self, claim: Claim, error: Exception) -> Left:
         """A fault of the engine itself would come again on every worker: the run fails, and says so. If even that fails, it is given
         back with its attempt counted, a little later each time, until it is dead.
         """
         try:
-            return await self._driver.give_up(execution, error)
+            return await self._driver.give_up(claim, error)
         except Exception:
             structlog.get_logger().exception("run_not_given_up")
-        delay = timedelta(seconds=self._poll_s * 2 ** min(execution.run.attempts, 6))
+        delay = timedelta(seconds=self._poll_s * 2 ** min(claim.run.attempts, 6))
         with contextlib.suppress(StoreUnavailableError):
-            await self._store.abandon(self.worker_id, execution.run.run_id, delay=delay)
+            await self._store.abandon(self.worker_id, claim.run.run_id, delay=delay)
         return Left.LOST
 
     async def _release(self) -> int:

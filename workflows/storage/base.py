@@ -49,6 +49,7 @@ class NewRun:
     parent_path: str | None = None
     max_attempts: int = 5
     available_at: datetime | None = None
+    paused: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +80,9 @@ class RunRow:
     deployment: str | None
     created_at: datetime
     finished_at: datetime | None
+    forked_from: str | None = None
+    forked_seq: int | None = None
+    paused: bool = False
 
 
 class Status(StrEnum):
@@ -88,6 +92,7 @@ class Status(StrEnum):
     FAILED = "failed"
     INTERRUPTED = "interrupted"
     SKIPPED = "skipped"
+    BAILED = "bailed"
     INTENT = "intent"
     RETRY = "retry"
     UNTIL = "until"

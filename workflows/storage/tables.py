@@ -32,6 +32,9 @@ RUNS = Table(
         Column("deployment", "text", null=True),
         Column("created_at", "time", default="now"),
         Column("finished_at", "time", null=True),
+        Column("forked_from", "text", null=True),
+        Column("forked_seq", "int", null=True),
+        Column("paused", "bool", default=False),  # a run that takes one step for each it is told to
     ),
     ("run_id",),
     (

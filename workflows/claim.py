@@ -1,17 +1,21 @@
-"""One claimed run: its records, its inbox, its recorder. The interpreter walks the graph on it; steps see it through StepContext."""
+"""One claimed run: its records, its inbox, its recorder. Steps see it through StepContext."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+import structlog
 from pydantic_core import from_json, to_json
 
-from workflows.errors import Cancelled, Draining, Suspended
+from workflows.errors import Cancelled, Draining, InputError, Suspended
 from workflows.pubsub.base import Event, PubSub, PubSubUnavailableError
 from workflows.recorder import Recorder
+from workflows.state import State
 from workflows.storage.base import NewRun, Record, RunRow, Signal, Status, Store
 from workflows.storage.schema import Write
+from workflows.suspension import answer_key, progress, question, question_name, refusal_name
 from workflows.values import check, decode, encode
 
 if TYPE_CHECKING:
@@ -19,18 +23,11 @@ if TYPE_CHECKING:
     from workflows.graph import Workflow
 
 
-class Suspension(Suspended):
-    """Carries when to wake at the latest (None: only on a signal), and how far into the inbox its arm had looked (None: it waits for
-    no signal). Another arm may have learned of later signals since; the run may sleep only if there were none.
-    """
-
-    def __init__(self, until: datetime | None = None, *, seen: int | None = None) -> None:
-        super().__init__(until)
-        self.until = until
-        self.seen = seen
+STEP_ONCE = "$step"
+GO_ON = "$go-on"
 
 
-class Execution:
+class Claim:
     """The state of one claim of one run. `draining()` says that the worker is leaving."""
 
     def __init__(
@@ -47,8 +44,9 @@ class Execution:
         self.run = run
         self.records: dict[str, Record] = {}
         self.recorder = Recorder(store, run, abandoned=abandoned)
-        self.interrupt = asyncio.Event()
-        """Set when somebody asked the run to stop while a step of it runs."""
+        self.state = State()
+        self._interrupted: type[Cancelled | Draining] | None = None
+        self._interruptible: set[asyncio.Task[Any]] = set()
         self.backwards = False
         """Whether the run has failed for good, so that it only undoes what it did."""
         self.remember(records)
@@ -65,7 +63,36 @@ class Execution:
 
     @property
     def cancel_requested(self) -> bool:
-        return self.recorder.cancel_requested or self.interrupt.is_set()
+        return self.recorder.cancel_requested or self._interrupted is Cancelled
+
+    async def now(self) -> datetime:
+        return await self.store.now()
+
+    def interrupt(self, flow: type[Cancelled | Draining] = Cancelled) -> None:
+        """Stop steps that would be run again anyway in their middle: somebody asked the run to stop, or the worker is leaving."""
+        self._interrupted = self._interrupted or flow
+        if not self.backwards or flow is Draining:  # what undoes a failed run's work is not stopped by a cancel
+            asyncio.get_running_loop().call_soon(self._stop_steps)  # never from within the very step
+
+    def _stop_steps(self) -> None:
+        for task in self._interruptible:
+            task.cancel()
+
+    @contextmanager
+    def interruptible(self) -> Iterator[None]:
+        """While the body runs, `interrupt` stops it. Raises Cancelled or Draining then."""
+        task = asyncio.current_task()
+        assert task is not None
+        self._interruptible.add(task)
+        try:
+            yield
+        except asyncio.CancelledError:
+            if self._interrupted is not None and task.cancelling() == 1:
+                task.uncancel()
+                raise self._interrupted from None
+            raise
+        finally:
+            self._interruptible.discard(task)
 
     async def boundary(self) -> None:
         """Between two steps: commit what has to be, and stop here if the run was cancelled or the worker is leaving.
@@ -84,10 +111,18 @@ class Execution:
         if ctx is None:
             self.recorder.add(record, durable=durable)
         else:
-            claimed = ctx.claimed
+            attached = ctx.attached
             self.recorder.add(
-                record, durable=durable, consumed=claimed.consumed, writes=claimed.writes, children=claimed.children
+                record, durable=durable, consumed=attached.consumed, writes=attached.writes, children=attached.children
             )
+            if attached.state:
+                self.state.apply(attached.state)
+                self._remember_state(record.path, attached.state, durable=durable)
+
+    def _remember_state(self, path: str, changes: dict[str, Any], *, durable: bool) -> None:
+        record = Record(f"{path}!state", Status.NOTE, to_json(changes))
+        self.records[record.path] = record
+        self.recorder.add(record, durable=durable)
 
     # Signals
 
@@ -139,16 +174,65 @@ class Execution:
         self._inbox_loaded = 0
         self._taken.clear()
 
-    async def await_resume(self, ctx: "StepContext", payload: Any, resume: Any) -> Any:
-        """The value somebody resumed the step at `ctx.path` with; suspends while there is none."""
-        name = f"$resume:{ctx.path}"
-        signal, seen = await self.take_first(name)
+    # Answers
+
+    async def answer(self, ctx: "StepContext", payload: Any, resume: Any) -> Any:
+        """The answer to the next suspension of the step at `ctx.path`; suspends while there is none that fits `resume`."""
+        number, ctx.attached.suspensions = ctx.attached.suspensions, ctx.attached.suspensions + 1
+        refusals = progress(self.records, ctx.path)[1].get(number, 0)
+        signal, seen = await self._take(answer_key(ctx.path, number, refusals))
         if signal is not None:
-            ctx.claimed.consumed.append(signal.seq)
-            return decode(signal.payload, resume, where=f"the resume value of {ctx.path}")
-        if self.noted(ctx.path, "suspended") is None:
-            await self.note(ctx.path, "suspended", payload, ())
-        raise Suspension(seen=seen)
+            try:
+                value = decode(signal.payload, resume, where=f"the answer to {ctx.path}")
+            except InputError as error:
+                await self.refuse(ctx.path, refusal_name(number, refusals), str(error), signal)
+                raise Suspended(seen=seen) from None
+            ctx.attached.consumed.append(signal.seq)
+            return value
+        await self.note(ctx.path, question_name(number), question(payload, resume), ())
+        raise Suspended(seen=seen)
+
+    async def awaited(self, path: str) -> None:
+        """Suspend without entering the step at `path` while what it let go for is not there."""
+        asked, refused = progress(self.records, path)
+        if asked:
+            key = answer_key(path, asked - 1, refused.get(asked - 1, 0))
+            signal, seen = await self._take(key)
+            if signal is None:
+                raise Suspended(seen=seen)
+            self.give_back([signal.seq])
+
+    async def permit(self, path: str) -> None:
+        """A paused run takes one step for each it is told to: suspends at `path` while it may not go on."""
+        if not self.run.paused or f"{path}!permit" in self.records or await self._told_to_go_on():
+            return
+        signal, seen = await self.take_first(STEP_ONCE)
+        if signal is None:
+            raise Suspended(seen=seen)
+        self.use(Record(f"{path}!permit", Status.NOTE, b"null"), signal)
+
+    async def _told_to_go_on(self) -> bool:
+        await self._look()
+        return any(each.name == GO_ON for each in self._inbox)
+
+    async def _take(self, dedup_key: str) -> tuple[Signal | None, int]:
+        await self._look()
+        for each in self._inbox:
+            if each.seq not in self._taken and each.dedup_key == dedup_key:
+                self._taken.add(each.seq)
+                return each, self._inbox_loaded
+        return None, self._inbox_loaded
+
+    async def refuse(self, path: str, name: str, why: str, signal: Signal) -> None:
+        """Consume a signal whose payload does not fit, and note why."""
+        structlog.get_logger().warning("signal_refused", path=path, name=signal.name, reason=why)
+        self.use(Record(f"{path}!{name}", Status.NOTE, to_json(why)), signal)
+        await self.recorder.flush()
+
+    def use(self, record: Record, signal: Signal) -> None:
+        """Buffer a record that a signal made."""
+        self.records[record.path] = record
+        self.recorder.add(record, consumed=[signal.seq])
 
     # Notes
 
@@ -174,13 +258,15 @@ class Execution:
 
     # Children and events
 
-    def child(self, workflow: "Workflow[Any, Any]", value: Any, *, key: str | None, run_id: str, path: str) -> NewRun:
+    def child(
+        self, workflow: "Workflow[Any, Any]", value: Any, *, key: str | None, run_id: str, path: str, queue: str
+    ) -> NewRun:
         """A background run of this run's tenant and trace."""
         data = encode(
             check(value, workflow.input, where=f"the input of {workflow.id}"), workflow.input, where=workflow.id
         )
         return NewRun(
-            run_id, self.run.tenant, workflow.id, workflow.version, key, input=data, trace_id=self.run.trace_id,
+            run_id, self.run.tenant, workflow.id, workflow.version, key, queue, input=data, trace_id=self.run.trace_id,
             parent_id=self.run.run_id, parent_path=path, max_attempts=workflow.max_attempts,
         )  # fmt: skip
 

@@ -1,0 +1,96 @@
+"""The effects of a walk on a claimed run: finished work is read back from its records, new work is recorded."""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from datetime import datetime, timedelta
+from typing import Any
+
+from workflows.claim import Claim
+from workflows.errors import InputError, Suspended
+from workflows.graph import WaitFor, Workflow
+from workflows.pubsub.base import Event
+from workflows.runner import StepRunner
+from workflows.state import State
+from workflows.step import Step
+from workflows.storage.base import Record, Status
+from workflows.tracing import Span, Tracer
+from workflows.values import adapter, decode
+
+
+class DurableEffects:
+    """Implements `interpreter.Effects` on storage."""
+
+    def __init__(self, claim: Claim, tracer: Tracer, runner: StepRunner) -> None:
+        self._claim = claim
+        self._tracer = tracer
+        self._runner = runner
+
+    @property
+    def state(self) -> State:
+        return self._claim.state
+
+    async def step(self, step: Step[Any, Any], path: str, value: Any) -> Any:
+        return await self._runner.run(step, path, value)
+
+    def given(self, node: Any, path: str, value: Any) -> Any:
+        if self._claim.run.forked_from is None:
+            return value
+        override = self._claim.records.get(f"{path}!input")
+        return value if override is None else decode(override.output, node.input, where=f"the input of {path}")
+
+    def nested(self, workflow: Workflow[Any, Any], path: str) -> AbstractContextManager[Span]:
+        return self._tracer.span(workflow.id, kind="workflow", path=path)
+
+    async def arm_done(self, *, left: int) -> None:
+        if left:  # the others may take long; the last one's record waits for whatever comes next
+            await self._claim.recorder.flush()
+
+    async def progress(self, path: str, *, done: int, total: int) -> None:
+        await self._claim.publish(
+            Event("progress", {"run_id": self._claim.run.run_id, "path": path, "done": done, "total": total})
+        )
+
+    async def sleep(self, path: str, wake_at: Callable[[datetime], datetime]) -> None:
+        if path in self._claim.records:
+            return
+        due = await self._deadline(path, wake_at)
+        if due > await self._claim.now():
+            raise Suspended(due)
+        self._claim.record(Record(path, Status.OK))
+
+    async def _deadline(self, path: str, at: Callable[[datetime], datetime]) -> datetime:
+        """The time recorded at `path@until`; recorded now if there is none. Woken early, a run reads it again: it never moves."""
+        record = self._claim.records.get(f"{path}@until")
+        if record is None:
+            due = at(await self._claim.now())
+            record = Record(f"{path}@until", Status.UNTIL, adapter(datetime).dump_json(due))
+            self._claim.record(record)
+            await self._claim.recorder.flush()
+        moment: datetime = decode(record.output, datetime, where=record.path)
+        return moment
+
+    async def wait_for(self, path: str, wait: WaitFor) -> Any:
+        if (record := self._claim.records.get(path)) is not None:
+            return wait.otherwise if record.status is Status.SKIPPED else decode(record.output, wait.schema, where=path)
+        with self._tracer.span(wait.name, kind="wait", path=path):
+            await self._claim.boundary()
+            while True:
+                signal, seen = await self._claim.take_first(wait.name)
+                if signal is None:
+                    return await self._timed_out(path, wait, seen)
+                try:
+                    output = decode(signal.payload, wait.schema, where=f"the signal {wait.name!r} at {path}")
+                except InputError as error:  # a stranger's mistake must not fail the run
+                    await self._claim.refuse(path, f"refused#{signal.seq}", str(error), signal)
+                    continue
+                self._claim.use(Record(path, Status.OK, signal.payload), signal)
+                return output
+
+    async def _timed_out(self, path: str, wait: WaitFor, seen: int) -> Any:
+        if wait.timeout_s is None:
+            raise Suspended(seen=seen)
+        due = await self._deadline(path, lambda now: now + timedelta(seconds=wait.timeout_s or 0))
+        if due > await self._claim.now():
+            raise Suspended(due, seen=seen)
+        self._claim.record(Record(path, Status.SKIPPED))
+        return wait.otherwise
