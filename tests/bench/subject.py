@@ -7,7 +7,7 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from workflows.storage import PostgresStore, Table
+from workflows.storage import PostgresStore, Schema, Table
 from workflows.storage.base import EndOutcome, RunState, StepBatch, StepOutcome
 
 
@@ -63,7 +63,7 @@ class Subject(Protocol):
 class WatchedStore(PostgresStore):
     """Tells when a run's last commit is through. Asking storage for it would cost what is measured."""
 
-    def __init__(self, dsn: str, *, tables: Iterable[Table], pool_size: int) -> None:
+    def __init__(self, dsn: str, *, tables: Iterable[Schema | Table], pool_size: int) -> None:
         super().__init__(dsn, tables=tables, pool_size=pool_size)
         self._ends: defaultdict[str, asyncio.Future[RunState]] = defaultdict(asyncio.get_running_loop().create_future)
 

@@ -1,9 +1,21 @@
 """The engine's tables and how they came to be. A change to `workflows.storage.tables` is a new migration at the end of this list."""
 
+from workflows.storage.migrations.changes import AddColumn
 from workflows.storage.migrations.first import FIRST
 from workflows.storage.migrations.history import Migration, Schema, baseline
+from workflows.storage.schema import Column
 from workflows.storage.tables import ENGINE_TABLES
 
-MIGRATIONS: tuple[Migration, ...] = (baseline(*FIRST),)
+MIGRATIONS: tuple[Migration, ...] = (
+    baseline(*FIRST),
+    Migration(
+        "forks-and-pauses",
+        (
+            AddColumn("runs", Column("forked_from", "text", null=True)),
+            AddColumn("runs", Column("forked_seq", "int", null=True)),
+            AddColumn("runs", Column("paused", "bool", default=False)),
+        ),
+    ),
+)
 
 ENGINE = Schema("engine", ENGINE_TABLES, MIGRATIONS)
