@@ -17,6 +17,7 @@ from workflows.errors import Cancelled, Draining, StaleFence, Suspended, describ
 from workflows.graph import Workflow
 from workflows.interpreter import Interpreter
 from workflows.pubsub.base import Event
+from workflows.registry import Registry
 from workflows.runner import StepRunner
 from workflows.state import State
 from workflows.storage.base import Record, RunRow, RunState, Status, StoreUnavailableError
@@ -49,9 +50,7 @@ class FailedRun(BaseModel):
 class Driver:
     """Drives executions. `workflows` are those this process knows, by (id, version)."""
 
-    def __init__(
-        self, workflows: dict[tuple[str, str], Workflow[Any, Any]], tracer: Tracer, rng: random.Random
-    ) -> None:
+    def __init__(self, workflows: Registry, tracer: Tracer, rng: random.Random) -> None:
         self._workflows = workflows
         self._tracer = tracer
         self._rng = rng
@@ -175,10 +174,10 @@ class Driver:
         self, run: RunRow, workflow: Workflow[Any, Any] | None, state: RunState, failure: dict[str, Any] | None
     ) -> tuple[Write, ...]:
         """The run of the `on_failure` workflow, to ride in the commit that ends `run`."""
-        known = workflow or self._newest(
+        known = workflow or self._workflows.newest(
             run.workflow
         )  # its own version may be gone in a deploy; its author is told all the same
-        handler = self._newest(known.on_failure) if known and known.on_failure else None
+        handler = self._workflows.newest(known.on_failure) if known and known.on_failure else None
         if handler is None:
             return ()
         failed = FailedRun(
@@ -198,10 +197,6 @@ class Driver:
             "trace_id": run.trace_id,
         }
         return (Insert(RUNS, values),)
-
-    def _newest(self, name: str) -> Workflow[Any, Any] | None:
-        """The version of a workflow that was registered last."""
-        return next((each for (known, _), each in reversed(self._workflows.items()) if known == name), None)
 
     async def _still_ours(self, claim: Claim) -> RunRow:
         row = await claim.store.run(claim.run.run_id)

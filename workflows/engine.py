@@ -9,11 +9,13 @@ import structlog
 
 from workflows.clock import Clock, Sweep
 from workflows.driver import Driver
-from workflows.errors import DefinitionError, NoExecutorError
+from workflows.errors import NoExecutorError
+from workflows.execution import Execution, StoreExecution
 from workflows.graph import Workflow
 from workflows.ids import uuid7
 from workflows.pubsub.base import Event, PubSub, PubSubUnavailableError
 from workflows.pubsub.memory import MemoryPubSub
+from workflows.registry import Registry
 from workflows.run import Run
 from workflows.schedules import next_fire
 from workflows.storage.base import NewRun, RunRow, RunState, Schedule, SignalOutcome, Store
@@ -35,7 +37,8 @@ class Engine:
 
     `worker=False` for a process that only starts and signals; `clock=True` also fires schedules. `lease_s`, `beat_s` and `poll_s` are
     seconds: a killed worker's runs are taken over within `lease_s` and about a second. `spans` receives finished spans; by default they
-    go to the store. `exporters` receive them too.
+    go to the store. `exporters` receive them too. `execution` carries the runs out in another place than the store, such as Temporal; the
+    options of the worker are then its own.
     """
 
     def __init__(
@@ -55,21 +58,23 @@ class Engine:
         spans: SpanSink | None = None,
         exporters: Sequence[SpanSink] = (),
         rng: random.Random | None = None,
+        execution: Execution | None = None,
     ) -> None:
         self.store: Store = store if store is not None else MemoryStore()
         self.pubsub: PubSub = pubsub if pubsub is not None else MemoryPubSub()
-        self._workflows = _registry(workflows)
+        self.workflows = Registry(workflows)
         self._spans = Fan(StoreSink(self.store) if spans is None else spans, *exporters)
         self.tracer = Tracer(self._spans.narrowed)
-        driver = Driver(self._workflows, self.tracer, rng or random.Random())  # noqa: S311 — jitter
+        driver = Driver(self.workflows, self.tracer, rng or random.Random())  # noqa: S311 — jitter
         self.worker = (
             Worker(
-                self.store, self.pubsub, driver, self._workflows, concurrency=concurrency, lease_s=lease_s, beat_s=beat_s, poll_s=poll_s,
+                self.store, self.pubsub, driver, self.workflows, concurrency=concurrency, lease_s=lease_s, beat_s=beat_s, poll_s=poll_s,
                 deployment=deployment,
             )
-            if worker
+            if worker and execution is None
             else None
         )  # fmt: skip
+        self.execution: Execution = execution or StoreExecution(self.store, self.pubsub, lambda: self.worker)
         self.clock = (
             Clock(self.store, self.pubsub, sweeps=(self.expire_approvals, *sweeps), version_of=self._version_of)
             if clock
@@ -80,36 +85,23 @@ class Engine:
 
     def add(self, *workflows: Workflow[Any, Any]) -> None:
         """Make workflows known before the engine opens: some need the engine to be made. Raises DefinitionError."""
-        self._workflows.update(_registry([*self._workflows.values(), *workflows]))
+        self.workflows.add(*workflows)
 
     # Life
 
     async def open(self) -> None:
         """Connect, and begin to work runs if this process is a worker. Raises StoreUnavailableError, SchemaError."""
         await self.store.open()
-        if self.worker is not None:
-            await (
-                self.worker.register()
-            )  # from here on nothing raises, so that `open` can be called again after what does
-            await self._listen(self.worker)
-            self.worker.start()
+        await self.execution.open(self.workflows)
         self._spans.start()
         if self.clock is not None:
             self.clock.start()
-
-    async def _listen(self, worker: Worker) -> None:
-        for topic, handler, group in (("wake", worker.woken, "workers"), ("control", worker.controlled, None)):
-            try:
-                await self.pubsub.subscribe(topic, handler, group=group)
-            except PubSubUnavailableError as error:
-                structlog.get_logger().warning("pubsub_unavailable", topic=topic, error=str(error), fallback="polling")
 
     async def close(self) -> None:
         """Hand over every run at its next step boundary, and disconnect."""
         if self.clock is not None:
             await self.clock.stop()
-        if self.worker is not None:
-            await self.worker.stop()
+        await self.execution.close()
         await self._spans.close()
         await self.pubsub.close()
         await self.store.close()
@@ -143,9 +135,9 @@ class Engine:
     ) -> Run[Out]:
         """Start a run, or return the live one with this key. Raises InputError."""
         new = self._new(workflow, value, tenant=tenant, key=key, run_id=run_id)
-        started = await self.store.start(new, writes=writes)
+        started = await self.execution.runs.start(new, writes=writes)
         await self._hint("wake", Event("wake"))
-        return Run(self.store, self.pubsub, started, tenant=tenant, workflow=workflow)
+        return Run(self.execution.runs, self.pubsub, started, tenant=tenant, workflow=workflow)
 
     def _new(
         self, workflow: Workflow[Any, Any], value: Any, *, tenant: str, key: str | None, run_id: str | None
@@ -172,7 +164,9 @@ class Engine:
         """Give a signal to the live run of `key`, or start one with it. Accepted when this returns; Redis only makes it quick."""
         new = self._new(workflow, None, tenant=tenant, key=key, run_id=None)
         data = encode(payload, Any, where=f"the signal {name!r}")
-        outcome = await self.store.signal_with_start(new, name=name, dedup_key=dedup_key, payload=data, writes=writes)
+        outcome = await self.execution.runs.signal_with_start(
+            new, name=name, dedup_key=dedup_key, payload=data, writes=writes
+        )
         if not outcome.duplicate:
             await self._hint(f"{tenant}:thread:{key}", Event(name, {"run_id": outcome.run_id, "seq": outcome.seq}))
             await self._hint("wake", Event("wake"))
@@ -180,10 +174,10 @@ class Engine:
 
     async def run(self, run_id: str, *, tenant: str = DEFAULT_TENANT) -> Run[Any]:
         """A handle on a run of this tenant. Raises RunNotFoundError."""
-        run: Run[Any] = Run(self.store, self.pubsub, run_id, tenant=tenant)
+        run: Run[Any] = Run(self.execution.runs, self.pubsub, run_id, tenant=tenant)
         row = await run.row()
         return Run(
-            self.store, self.pubsub, run_id, tenant=tenant, workflow=self._workflows.get((row.workflow, row.version))
+            self.store, self.pubsub, run_id, tenant=tenant, workflow=self.workflows.get((row.workflow, row.version))
         )
 
     async def runs(
@@ -197,7 +191,7 @@ class Engine:
         before: str | None = None,
     ) -> list[RunRow]:
         """Runs of a tenant, newest first; `before` is the last id of the page before."""
-        return await self.store.runs(
+        return await self.execution.runs.runs(
             tenant=tenant, workflow=workflow, key=key, states=states, limit=limit, before=before
         )
 
@@ -206,7 +200,7 @@ class Engine:
     ) -> SignalOutcome:
         """Give a signal to a known live run. The outcome's run_id is None if it has ended or the signal was there before."""
         data = encode(payload, Any, where=f"the signal {name!r}")
-        outcome = await self.store.signal(
+        outcome = await self.execution.runs.signal(
             run_id, tenant=tenant, name=name, dedup_key=dedup_key or str(uuid7()), payload=data
         )
         await self._hint("wake", Event("wake"))
@@ -274,17 +268,12 @@ class Engine:
         return len(expired)
 
     def workflow(self, name: str) -> Workflow[Any, Any]:
-        """The version of a workflow that was registered last. Raises NoExecutorError."""
-        versions = [each for (known, _), each in self._workflows.items() if known == name]
-        if not versions:
-            raise NoExecutorError(
-                f"this process knows no workflow {name!r}; it knows {sorted({n for n, _ in self._workflows})}"
-            )
-        return versions[-1]
+        """The version of a workflow that was added last. Raises NoExecutorError."""
+        return self.workflows.required(name)
 
     def _version_of(self, name: str) -> str | None:
-        versions = [version for known, version in self._workflows if known == name]
-        return versions[-1] if versions else None
+        newest = self.workflows.newest(name)
+        return newest.version if newest else None
 
     async def _hint(self, topic: str, event: Event) -> None:
         """Tell the bus; where it is away, at least this process's own worker. Polling finds the rest."""
@@ -292,14 +281,5 @@ class Engine:
             await self.pubsub.publish(topic, event)
         except PubSubUnavailableError:
             structlog.get_logger().debug("hint_lost", topic=topic)
-            if self.worker is not None and topic == "wake":
-                self.worker.wake()
-
-
-def _registry(workflows: Iterable[Workflow[Any, Any]]) -> dict[tuple[str, str], Workflow[Any, Any]]:
-    known: dict[tuple[str, str], Workflow[Any, Any]] = {}
-    for each in workflows:
-        if known.get((each.id, each.version), each) is not each:
-            raise DefinitionError(f"two workflows are called {each.id!r} version {each.version!r}")
-        known[each.id, each.version] = each
-    return known
+            if topic == "wake":
+                self.execution.wake()

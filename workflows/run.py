@@ -8,11 +8,12 @@ from pydantic_core import to_json
 
 from workflows.errors import AlreadyResumedError, RunFailedError, RunNotFoundError, StateError
 from workflows.pubsub.base import Event, PubSub, PubSubUnavailableError
-from workflows.storage.base import Record, RunRow, RunState, Store
+from workflows.storage.base import Record, RunRow, RunState
 from workflows.suspension import Suspension, answer_key, answer_name, open_suspensions, progress
 from workflows.values import decode
 
 if TYPE_CHECKING:
+    from workflows.execution import Runs
     from workflows.graph import Workflow
 
 Out = TypeVar("Out")
@@ -23,7 +24,7 @@ class Run(Generic[Out]):
 
     def __init__(
         self,
-        store: Store,
+        runs: "Runs",
         pubsub: PubSub,
         run_id: str,
         *,
@@ -33,14 +34,14 @@ class Run(Generic[Out]):
     ) -> None:
         self.id = run_id
         self.tenant = tenant
-        self._store = store
+        self._runs = runs
         self._pubsub = pubsub
         self._workflow = workflow
         self._poll_s = poll_s
 
     async def row(self) -> RunRow:
         """The run's row. Raises RunNotFoundError."""
-        row = await self._store.run(self.id, tenant=self.tenant)
+        row = await self._runs.run(self.id, tenant=self.tenant)
         if row is None:
             raise RunNotFoundError(f"tenant {self.tenant} has no run {self.id}")
         return row
@@ -52,7 +53,7 @@ class Run(Generic[Out]):
     async def steps(self) -> list[Record]:
         """Its records, in the order they were committed."""
         await self.row()
-        return await self._store.load(self.id)
+        return await self._runs.load(self.id)
 
     async def result(self, *, timeout: float | None = None) -> Out:  # noqa: ASYNC109 — seconds, as in asyncio.wait_for
         """Wait for the end and return the output. Raises RunFailedError, TimeoutError."""
@@ -89,7 +90,7 @@ class Run(Generic[Out]):
     async def cancel(self) -> bool:
         """Ask it to stop: at the next boundary, or in the middle of a step that would be run again anyway. False: it had ended."""
         await self.row()
-        outcome = await self._store.signal(
+        outcome = await self._runs.signal(
             self.id, tenant=self.tenant, name="$cancel", dedup_key="$cancel", payload=None
         )
         if outcome.run_id is not None:
@@ -104,7 +105,7 @@ class Run(Generic[Out]):
         waiting = open_suspensions({record.path: record for record in await self.steps()})
         if not waiting:
             return []
-        answered = {signal.dedup_key for signal in await self._store.inbox(self.id)}
+        answered = {signal.dedup_key for signal in await self._runs.inbox(self.id)}
         return [each for each in waiting if each.answer_key not in answered]
 
     async def resume(self, value: Any, *, path: str | None = None, number: int | None = None) -> None:
@@ -122,7 +123,7 @@ class Run(Generic[Out]):
             await self._check_repeat(target, number, payload)
             return
         found.check(payload)
-        outcome = await self._store.signal(
+        outcome = await self._runs.signal(
             self.id, tenant=self.tenant, name=answer_name(target), dedup_key=found.answer_key, payload=payload
         )
         if outcome.duplicate:
@@ -143,7 +144,7 @@ class Run(Generic[Out]):
         asked, refused = progress(records, target)
         at = asked - 1 if number is None else number
         key = answer_key(target, at, refused.get(at, 0))
-        given = await self._store.signal_payload(self.id, key)
+        given = await self._runs.signal_payload(self.id, key)
         if given is None:
             raise StateError(f"nothing of run {self.id} waits at {target!r}")
         if given != payload:

@@ -6,7 +6,7 @@ import os
 import random
 import socket
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from datetime import timedelta
 from typing import Any
 from uuid import uuid4
@@ -32,7 +32,7 @@ class Worker:
         store: Store,
         pubsub: PubSub,
         driver: Driver,
-        workflows: dict[tuple[str, str], Workflow[Any, Any]],
+        workflows: Mapping[tuple[str, str], Workflow[Any, Any]],
         *,
         concurrency: int = 10,
         lease_s: float = 10.0,
