@@ -33,6 +33,8 @@ from workflows import Engine
 from workflows.dedup import DedupCache, MemoryDedupCache, RedisDedupCache
 from workflows.pubsub import MemoryPubSub, PubSub, RedisPubSub
 from workflows.storage import PostgresStore, Schema, SqliteStore, Store
+from workflows.tracing import SpanSink
+from workflows.tracing.otel import OtelSink
 
 TABLES: tuple[Schema, ...] = (AGENT, BOT)
 """What the floors above the engine store, with the migrations that led there."""
@@ -61,6 +63,7 @@ class Service:
         self.engine = Engine(
             store=self.store, pubsub=pubsub or _pubsub(settings), worker=worker, clock=clock, concurrency=settings.concurrency,
             lease_s=settings.lease_s, beat_s=settings.beat_s, poll_s=settings.poll_s, deployment=settings.deployment,
+            exporters=_exporters(settings),
         )  # fmt: skip
         self.installs = Installs(self.store, _keyring(settings))
         self.clients = Clients(
@@ -147,6 +150,17 @@ def _store(settings: Settings) -> Store:
 
 def _pubsub(settings: Settings) -> PubSub:
     return RedisPubSub(settings.redis_url, settings.redis_prefix) if settings.redis_url else MemoryPubSub()
+
+
+def _exporters(settings: Settings) -> tuple[SpanSink, ...]:
+    """OpenTelemetry where its collector is named. Raises SettingsError if the extra is not installed."""
+    if not settings.otlp_endpoint:
+        return ()
+    attributes = {"threadline.deployment": settings.deployment} if settings.deployment else None
+    try:
+        return (OtelSink(endpoint=f"{settings.otlp_endpoint.rstrip('/')}/v1/traces", attributes=attributes),)
+    except ImportError as error:
+        raise SettingsError(f"OTEL_EXPORTER_OTLP_ENDPOINT is set, but {error}") from None
 
 
 def _dedup(settings: Settings) -> DedupCache:

@@ -44,6 +44,7 @@ class Settings(BaseSettings):
     deployment: str = Field("", alias="THREADLINE_DEPLOYMENT")
     redis_prefix: str = Field("threadline", alias="THREADLINE_REDIS_PREFIX")
     delivery_deadline_s: float = Field(8.0, alias="THREADLINE_DELIVERY_DEADLINE_S", gt=0, le=60)
+    otlp_endpoint: str = Field("", alias="OTEL_EXPORTER_OTLP_ENDPOINT")
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", alias="THREADLINE_LOG_LEVEL")
 
     @model_validator(mode="after")
@@ -56,10 +57,15 @@ class Settings(BaseSettings):
             )
         if self.redis_url and not self.redis_url.startswith(("redis://", "rediss://", "unix://")):
             raise ValueError("REDIS_URL must begin with redis:// or rediss://; leave it empty for the embedded bus")
+        if self.otlp_endpoint and not self.otlp_endpoint.startswith(("http://", "https://")):
+            raise ValueError(
+                "OTEL_EXPORTER_OTLP_ENDPOINT must begin with http:// or https://; spans go there over OTLP/HTTP"
+            )
         for name, url in (
             ("DATABASE_URL", self.database_url),
             ("REDIS_URL", self.redis_url),
             ("SLACK_API_URL", self.slack_api_url),
+            ("OTEL_EXPORTER_OTLP_ENDPOINT", self.otlp_endpoint),
         ):
             _check_url(name, url)
         if not self.slack_api_url.startswith(("http://", "https://")):

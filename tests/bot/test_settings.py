@@ -52,6 +52,7 @@ def test_production_starts_with_what_it_needs() -> None:
         ({"THREADLINE_ENV": "prod"}, "THREADLINE_ENV: Input should be 'production', 'dev' or 'test'"),
         ({"THREADLINE_LOG_LEVEL": "loud"}, "THREADLINE_LOG_LEVEL: Input should be"),
         ({"REDIS_URL": "localhost:6379"}, "REDIS_URL must begin with redis://"),
+        ({"OTEL_EXPORTER_OTLP_ENDPOINT": "collector:4317"}, "OTEL_EXPORTER_OTLP_ENDPOINT must begin with http://"),
     ],
 )  # fmt: skip
 def test_each_mistake_is_named_with_what_to_do(changes: dict[str, Any], words: str) -> None:
