@@ -16,6 +16,7 @@ from workflows.state import State
 from workflows.storage.base import NewRun, Record, RunRow, Signal, Status, Store
 from workflows.storage.schema import Write
 from workflows.suspension import answer_key, progress, question, question_name, refusal_name
+from workflows.tracing import Tracer, current_span
 from workflows.values import check, decode, encode
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ class Claim:
         self,
         store: Store,
         pubsub: PubSub,
+        tracer: Tracer,
         run: RunRow,
         records: Iterable[Record],
         *,
@@ -51,6 +53,7 @@ class Claim:
         """Whether the run has failed for good, so that it only undoes what it did."""
         self.remember(records)
         self._pubsub = pubsub
+        self._tracer = tracer
         self._draining = draining
         self._inbox: list[Signal] = []
         self._inbox_loaded = 0
@@ -128,11 +131,13 @@ class Claim:
 
     async def take_signals(self, name: str | None) -> list[Signal]:
         """The pending signals of `name` that no other arm has taken, in order. Commits what is buffered first."""
-        await self.recorder.flush()
-        await self._look()
-        taken = [each for each in self._inbox if each.seq not in self._taken and self._meant(each, name)]
-        self._taken.update(each.seq for each in taken)
-        return taken
+        with self._tracer.span("drain_signals", kind="drain") as span:
+            await self.recorder.flush()
+            await self._look()
+            taken = [each for each in self._inbox if each.seq not in self._taken and self._meant(each, name)]
+            self._taken.update(each.seq for each in taken)
+            span.attributes["signals"] = [f"{each.seq}:{each.name}" for each in taken]
+            return taken
 
     @staticmethod
     def _meant(signal: Signal, name: str | None) -> bool:
@@ -271,7 +276,9 @@ class Claim:
         )  # fmt: skip
 
     async def publish(self, event: Event) -> None:
-        """Publish on the run's topic; a bus that is away loses only liveness."""
+        """Publish on the run's topic; a bus that is away loses only liveness. Streams publish by the hundred: the span counts them."""
+        if (span := current_span()) is not None:
+            span.attributes["published"] = span.attributes.get("published", 0) + 1
         try:
             await self._pubsub.publish(f"{self.run.tenant}:run:{self.run.run_id}", event)
         except PubSubUnavailableError:

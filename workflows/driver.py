@@ -52,14 +52,14 @@ class Driver:
 
     def __init__(self, workflows: Registry, tracer: Tracer, rng: random.Random) -> None:
         self._workflows = workflows
-        self._tracer = tracer
+        self.tracer = tracer
         self._rng = rng
 
     async def drive(self, claim: Claim) -> Left:
         """Go on with the run until it ends or lets go. Raises StoreUnavailableError when storage is away outside a write."""
         run = claim.run
         workflow = self._workflows[run.workflow, run.version]
-        with self._tracer.root(
+        with self.tracer.root(
             workflow.id, tenant=run.tenant, trace_id=run.trace_id or run.run_id, run_id=run.run_id, first=run.fence == 1, parent_run=run.parent_id
         ) as span:  # fmt: skip
             span.attributes.update(fence=run.fence, attempt=run.attempts, version=run.version, key=run.key)
@@ -80,7 +80,7 @@ class Driver:
 
     async def _once(self, claim: Claim, workflow: Workflow[Any, Any]) -> Left | None:
         """Walk the graph once, forwards, or backwards after a failure. None: something came in between, look again."""
-        runner = StepRunner(claim, self._tracer, self._rng, workflow.callbacks)
+        runner = StepRunner(claim, self.tracer, self._rng, workflow.callbacks)
         try:
             try:
                 return await self._forwards(claim, workflow, runner)
@@ -107,7 +107,7 @@ class Driver:
         claim.state = State(workflow.state)
         if not claim.records:
             await workflow.callbacks.tell("on_start", Moment(claim.run, RunState.RUNNING))
-        output = await Interpreter(DurableEffects(claim, self._tracer, runner)).walk(workflow, value)
+        output = await Interpreter(DurableEffects(claim, self.tracer, runner)).walk(workflow, value)
         return await self._done(claim, workflow, output)
 
     @staticmethod

@@ -3,6 +3,7 @@
 import asyncio
 import random
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Any, Self, TypeVar
 
 import structlog
@@ -22,6 +23,7 @@ from workflows.storage.base import NewRun, RunRow, RunState, Schedule, SignalOut
 from workflows.storage.memory import MemoryStore
 from workflows.storage.schema import Write
 from workflows.tracing import Fan, SpanSink, Tracer
+from workflows.tracing.lost import close_lost
 from workflows.tracing.store import StoreSink
 from workflows.values import check, encode
 from workflows.worker import Worker
@@ -63,13 +65,13 @@ class Engine:
         self.store: Store = store if store is not None else MemoryStore()
         self.pubsub: PubSub = pubsub if pubsub is not None else MemoryPubSub()
         self.workflows = Registry(workflows)
-        self._spans = Fan(StoreSink(self.store) if spans is None else spans, *exporters)
+        self._spans = Fan(StoreSink(self.store, owner=self._worker_id) if spans is None else spans, *exporters)
         self.tracer = Tracer(self._spans.narrowed)
         driver = Driver(self.workflows, self.tracer, rng or random.Random())  # noqa: S311 — jitter
         self.worker = (
             Worker(
                 self.store, self.pubsub, driver, self.workflows, concurrency=concurrency, lease_s=lease_s, beat_s=beat_s, poll_s=poll_s,
-                deployment=deployment,
+                deployment=deployment, sweeps=(partial(close_lost, self.store, exporters),),
             )
             if worker and execution is None
             else None
@@ -270,6 +272,9 @@ class Engine:
     def workflow(self, name: str) -> Workflow[Any, Any]:
         """The version of a workflow that was added last. Raises NoExecutorError."""
         return self.workflows.required(name)
+
+    def _worker_id(self) -> str | None:
+        return self.worker.worker_id if self.worker is not None else None
 
     def _version_of(self, name: str) -> str | None:
         newest = self.workflows.newest(name)

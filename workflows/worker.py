@@ -40,6 +40,7 @@ class Worker:
         poll_s: float = 1.0,
         queues: tuple[str, ...] = ("default",),
         deployment: str = "",
+        sweeps: tuple[Callable[[], Coroutine[Any, Any, int]], ...] = (),
     ) -> None:
         self._store = store
         self._pubsub = pubsub
@@ -51,6 +52,7 @@ class Worker:
         self._poll_s = poll_s
         self._queues = queues
         self._deployment = deployment
+        self._sweeps = sweeps
         self._wake = asyncio.Event()
         self._claiming = asyncio.Lock()
         self._held: dict[str, tuple[Claim, asyncio.Task[None]]] = {}
@@ -135,6 +137,7 @@ class Worker:
         claim = Claim(
             self._store,
             self._pubsub,
+            self._driver.tracer,
             row,
             (),
             draining=lambda: self.draining,
@@ -235,6 +238,8 @@ class Worker:
             since = self._beating_since
             if since is not None and time.monotonic() - since >= self._lease_s:
                 await self._guarded(self._reap())
+                for sweep in self._sweeps:
+                    await self._guarded(sweep())
 
     async def _reap(self) -> int:
         freed, dead = await self._store.reap()

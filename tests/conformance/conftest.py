@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.conformance.engines import Boot, booting
 from workflows.storage import Column, MemoryStore, PostgresStore, SqliteStore, Table
 
 BACKENDS = ("memory", "sqlite", "postgres")
@@ -50,3 +51,8 @@ async def store(make_store: Callable[[], AnyStore]) -> AsyncIterator[AnyStore]:
     await opened.open()
     yield opened
     await opened.close()
+
+
+@pytest.fixture
+def boot(make_store: Callable[[], AnyStore]) -> Boot:
+    return booting(make_store)

@@ -1,8 +1,6 @@
 """What the engine promises of every operation: one suite, every store."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
 from datetime import timedelta
 from functools import partial
 from typing import Any
@@ -10,7 +8,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from tests.conformance.conftest import AnyStore
+from tests.conformance.engines import Boot, in_state, kill, until
 from workflows import (
     Effect,
     Engine,
@@ -32,7 +30,6 @@ from workflows.errors import (
     RunNotFoundError,
     StateError,
 )
-from workflows.pubsub import MemoryPubSub
 
 READ = Effect.READ
 
@@ -55,72 +52,6 @@ async def increment(n: int) -> int:
 @step(effect=READ)
 async def boom(n: int) -> int:
     raise ValueError(f"no {n}")
-
-
-Boot = Callable[..., Any]
-
-
-@pytest.fixture
-def boot(make_store: Callable[[], AnyStore]) -> Boot:
-    """`async with boot(workflow, …) as engine`: an engine as one process would have it. Data outlives it."""
-
-    @asynccontextmanager
-    async def booted(*workflows: Workflow[Any, Any], **options: Any) -> AsyncIterator[Engine]:
-        engine = Engine(
-            store=make_store(), pubsub=MemoryPubSub(), workflows=workflows, **{"poll_s": 0.05, "lease_s": 2, **options}
-        )
-        await engine.open()
-        try:
-            yield engine
-        finally:
-            await _leave(engine)
-
-    return booted
-
-
-async def _leave(engine: Engine) -> None:
-    """Close all but a memory store, which is the data itself."""
-    store = engine.store
-    if type(store).__name__ == "MemoryStore":
-        engine.store = _KeepOpen(store)
-    await engine.close()
-
-
-class _KeepOpen:
-    def __init__(self, store: Any) -> None:
-        self._store = store
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._store, name)
-
-    async def close(self) -> None:
-        return None
-
-
-async def until(condition: Callable[[], Awaitable[Any]], *, timeout_s: float = 10) -> Any:
-    """Wait until `condition` returns something true."""
-    async with asyncio.timeout(timeout_s):
-        while not (found := await condition()):
-            await asyncio.sleep(0.01)
-        return found
-
-
-async def in_state(engine: Engine, run_id: str, *states: RunState, tenant: str = "default") -> None:
-    async def there() -> bool:
-        row = await engine.store.run(run_id, tenant=tenant)
-        return row is not None and row.state in states
-
-    await until(there)
-
-
-async def kill(engine: Engine) -> None:
-    """As kill -9 would: no release, no last write. What it held is freed once its lease has run out."""
-    worker = engine.worker
-    assert worker is not None
-    for task in [*worker._loops, *(task for _, task in worker._held.values())]:
-        task.cancel()
-    await asyncio.gather(*worker._loops, *(task for _, task in worker._held.values()), return_exceptions=True)
-    engine.worker = None  # so that closing the engine releases nothing
 
 
 class TestSequence:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from workflows.storage.schema import Select, Write
 
@@ -213,6 +213,23 @@ class Schedule:
     input: bytes | None = None
 
 
+class SpanRow(NamedTuple):
+    """One row of `spans`, in table order. `attributes` is JSON text; `owner` the worker whose death would leave it open."""
+
+    tenant: str
+    trace_id: str
+    span_id: str
+    parent_id: str | None
+    run_id: str | None
+    name: str
+    kind: str
+    status: str
+    started_at: datetime
+    ended_at: datetime | None
+    attributes: str | None
+    owner: str | None
+
+
 class StoreUnavailableError(Exception):
     """Storage can't be reached now; try again later. What was asked may or may not have happened."""
 
@@ -243,6 +260,10 @@ class Store(Protocol):
 
     async def beat(self, worker_id: str, *, lease: timedelta) -> bool:
         """Renew the lease. False: the worker was reaped; it must stop every run it holds and register under a new id."""
+        ...
+
+    async def workers(self) -> list[str]:
+        """The ids of the workers that are registered."""
         ...
 
     async def unregister(self, worker_id: str) -> None:
@@ -390,6 +411,19 @@ class Store(Protocol):
     # Hints
     async def drain_hints(self, limit: int = 500) -> list[Hint]:
         """Take hints out of the outbox. They are published afterwards; losing them harms nothing."""
+        ...
+
+    # Spans
+    async def put_spans(self, new: Sequence[SpanRow], *, again: Sequence[SpanRow] = ()) -> None:
+        """Store spans. Those in `again` may be there already, open: they are brought up to date. An open one never replaces another."""
+        ...
+
+    async def open_span_owners(self) -> list[str]:
+        """The workers that have open spans in storage."""
+        ...
+
+    async def interrupt_spans(self, owners: Sequence[str]) -> list[SpanRow]:
+        """Close the open spans of these workers as "interrupted", now; returns them."""
         ...
 
     # Rows of the floors above

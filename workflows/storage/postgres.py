@@ -22,6 +22,7 @@ from workflows.storage.base import (
     Schedule,
     Signal,
     SignalOutcome,
+    SpanRow,
     StepBatch,
     StepOutcome,
     StoreUnavailableError,
@@ -171,6 +172,9 @@ class PostgresStore:
 
     async def beat(self, worker_id: str, *, lease: timedelta) -> bool:
         return await self._row(sql.BEAT, worker_id, lease) is not None
+
+    async def workers(self) -> list[str]:
+        return [row[0] for row in await self._fetch("select worker_id from workers")]
 
     async def unregister(self, worker_id: str) -> None:
         await self._fetch("delete from workers where worker_id = $1", worker_id)
@@ -421,6 +425,24 @@ class PostgresStore:
 
     async def drain_hints(self, limit: int = 500) -> list[Hint]:
         return [Hint(row[0], row[1], from_json(row[2])) for row in await self._fetch(sql.DRAIN_HINTS, limit)]
+
+    # Spans
+
+    async def put_spans(self, new: Sequence[SpanRow], *, again: Sequence[SpanRow] = ()) -> None:
+        async with self._connection() as connection:
+            if new:
+                try:
+                    await connection.copy_records_to_table("spans", records=new, columns=SpanRow._fields)
+                except asyncpg.UniqueViolationError:  # an earlier COPY of them was committed, and its reply was lost
+                    again = (*new, *again)
+            if again:
+                await connection.execute(sql.UPSERT_SPANS, *map(list, zip(*again, strict=True)))
+
+    async def open_span_owners(self) -> list[str]:
+        return [row[0] for row in await self._fetch(sql.OPEN_SPAN_OWNERS)]
+
+    async def interrupt_spans(self, owners: Sequence[str]) -> list[SpanRow]:
+        return [SpanRow(*row) for row in await self._fetch(sql.INTERRUPT_SPANS, list(owners))]
 
     # Rows of the floors above
 

@@ -4,7 +4,7 @@ They assume READ COMMITTED and `synchronous_commit = on`, which the store sets. 
 `exists (select fence …)` and `for key share` were seen to let a stale owner through. RUN is the column list of `runs`.
 """
 
-from workflows.storage.tables import LIVE, RUN_COLUMNS, RUNS, SCHEDULE_COLUMNS
+from workflows.storage.tables import LIVE, RUN_COLUMNS, RUNS, SCHEDULE_COLUMNS, SPAN_COLUMNS
 
 RUN = RUN_COLUMNS
 R_RUN = ", ".join(f"r.{column.name}" for column in RUNS.columns)
@@ -203,4 +203,21 @@ on conflict do nothing returning run_id
 
 DRAIN_HINTS = """
 delete from outbox where id in (select id from outbox order by id limit $1 for update skip locked) returning topic, type, data
+"""
+
+# One array per column, in table order.
+UPSERT_SPANS = f"""
+insert into spans ({SPAN_COLUMNS})
+select s.tenant, s.trace_id, s.span_id, s.parent_id, s.run_id, s.name, s.kind, s.status, s.started_at, s.ended_at, s.attributes::json, s.owner
+  from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::timestamptz[],
+              $10::timestamptz[], $11::text[], $12::text[])
+       s(tenant, trace_id, span_id, parent_id, run_id, name, kind, status, started_at, ended_at, attributes, owner)
+on conflict (tenant, trace_id, span_id) do update
+   set status = excluded.status, ended_at = excluded.ended_at, attributes = excluded.attributes where excluded.status <> 'open'
+"""
+
+OPEN_SPAN_OWNERS = "select distinct owner from spans where status = 'open' and owner is not null"
+
+INTERRUPT_SPANS = f"""
+update spans set status = 'interrupted', ended_at = threadline_now() where status = 'open' and owner = any($1) returning {SPAN_COLUMNS}
 """

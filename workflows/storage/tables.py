@@ -178,9 +178,10 @@ SPANS = Table(
         Column("started_at", "time"),
         Column("ended_at", "time", null=True),
         Column("attributes", "json", null=True),
+        Column("owner", "text", null=True),  # the worker that had it open when it was last written
     ),
     ("tenant", "trace_id", "span_id"),
-    (Index("spans_run", ("run_id",)),),
+    (Index("spans_open", ("owner",), where="status = 'open'"),),
 )
 
 ENGINE_TABLES = (
@@ -198,3 +199,4 @@ ENGINE_TABLES = (
 
 RUN_COLUMNS = ", ".join(column.name for column in RUNS.columns)
 SCHEDULE_COLUMNS = ", ".join(column.name for column in SCHEDULES.columns)
+SPAN_COLUMNS = ", ".join(column.name for column in SPANS.columns)

@@ -6,10 +6,11 @@ Measured on two cores: about 10k transactions a second through the writer thread
 
 from workflows.storage.sqlite.runs import RunOperations
 from workflows.storage.sqlite.schedules import ScheduleOperations
+from workflows.storage.sqlite.spans import SpanOperations
 from workflows.storage.sqlite.workers import WorkerOperations
 
 
-class SqliteStore(WorkerOperations, RunOperations, ScheduleOperations):
+class SqliteStore(WorkerOperations, RunOperations, ScheduleOperations, SpanOperations):
     """The store over one SQLite file. `tables` are those of the floors above."""
 
 

@@ -28,6 +28,9 @@ class WorkerOperations(Database):
         sql = "update workers set lease_until = ? where worker_id = ? returning 1"
         return await self._transact(lambda: self._one(sql, self._now() + until, worker_id) is not None)
 
+    async def workers(self) -> list[str]:
+        return [row[0] for row in await self._call(lambda: self._rows("select worker_id from workers"))]
+
     async def unregister(self, worker_id: str) -> None:
         await self._transact(lambda: self._one("delete from workers where worker_id = ?", worker_id))
 

@@ -1,0 +1,75 @@
+"""Engines as processes would have them, for the tests of every backend."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+from workflows import Engine, RunState, Workflow
+from workflows.pubsub import MemoryPubSub
+from workflows.storage import Store
+
+Boot = Callable[..., Any]
+"""`async with boot(workflow, …) as engine`: an engine as one process would have it. Data outlives it."""
+
+
+def booting(make_store: Callable[[], Store]) -> Boot:
+    """A `Boot` over stores that `make_store` makes."""
+
+    @asynccontextmanager
+    async def booted(*workflows: Workflow[Any, Any], **options: Any) -> AsyncIterator[Engine]:
+        engine = Engine(
+            store=make_store(), pubsub=MemoryPubSub(), workflows=workflows, **{"poll_s": 0.05, "lease_s": 2, **options}
+        )
+        await engine.open()
+        try:
+            yield engine
+        finally:
+            await _leave(engine)
+
+    return booted
+
+
+async def _leave(engine: Engine) -> None:
+    """Close all but a memory store, which is the data itself."""
+    store = engine.store
+    if type(store).__name__ == "MemoryStore":
+        engine.store = _KeepOpen(store)
+    await engine.close()
+
+
+class _KeepOpen:
+    def __init__(self, store: Any) -> None:
+        self._store = store
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    async def close(self) -> None:
+        return None
+
+
+async def until(condition: Callable[[], Awaitable[Any]], *, timeout_s: float = 10) -> Any:
+    """Wait until `condition` returns something true."""
+    async with asyncio.timeout(timeout_s):
+        while not (found := await condition()):
+            await asyncio.sleep(0.01)
+        return found
+
+
+async def in_state(engine: Engine, run_id: str, *states: RunState, tenant: str = "default") -> None:
+    async def there() -> bool:
+        row = await engine.store.run(run_id, tenant=tenant)
+        return row is not None and row.state in states
+
+    await until(there)
+
+
+async def kill(engine: Engine) -> None:
+    """As kill -9 would: no release, no last write. What it held is freed once its lease has run out."""
+    worker = engine.worker
+    assert worker is not None
+    for task in [*worker._loops, *(task for _, task in worker._held.values())]:
+        task.cancel()
+    await asyncio.gather(*worker._loops, *(task for _, task in worker._held.values()), return_exceptions=True)
+    engine.worker = None  # so that closing the engine releases nothing

@@ -1,0 +1,321 @@
+"""Spans in storage: written in batches, known while they are open, and closed for whoever died. One suite, every store."""
+
+import asyncio
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import uuid4
+
+import pytest
+import structlog
+
+from tests.conformance.conftest import AnyStore
+from tests.conformance.engines import Boot, in_state, kill
+from tests.waiting import until
+from workflows import Effect, RunState, StepContext, step, workflow
+from workflows.storage import Select, StoreUnavailableError
+from workflows.storage.base import SpanRow
+from workflows.storage.tables import SPANS
+from workflows.tracing import Span, StoreSink, Tracer, root_id
+from workflows.tracing.lost import close_lost
+from workflows.tracing.store import LIMIT
+
+AT = datetime(2026, 1, 1, 9, 0, 0, 123456, tzinfo=UTC)
+LEASE = timedelta(seconds=30)
+
+
+def row(span_id: str, **changes: Any) -> SpanRow:
+    whole = SpanRow(
+        "T1", "trace", span_id, None, "run", "s", "step", "ok", AT, AT + timedelta(seconds=1), '{"n":1}', None
+    )
+    return whole._replace(**changes)
+
+
+def still_open(span_id: str, owner: str = "A") -> SpanRow:
+    return row(span_id, status="open", ended_at=None, owner=owner)
+
+
+async def stored(store: AnyStore, **where: Any) -> dict[str, dict[str, Any]]:
+    rows = await store.read(Select(SPANS, {"tenant": "T1", **where}))
+    return {each["span_id"]: each for each in rows}
+
+
+async def worker(store: AnyStore, worker_id: str) -> None:
+    await store.register(worker_id, host="h", deployment="", lease=LEASE)
+
+
+class TestOperations:
+    async def test_a_batch_is_stored_as_it_is(self, store: AnyStore) -> None:
+        await store.put_spans([row("a"), row("b", parent_id="a", status="error", attributes='{"text":"\\u0000 é 🚀"}')])
+        spans = await stored(store)
+        assert (spans["a"]["started_at"], spans["a"]["ended_at"]) == (AT, AT + timedelta(seconds=1))
+        assert (spans["a"]["attributes"], spans["b"]["attributes"]) == ({"n": 1}, {"text": "\0 é 🚀"})
+        assert (spans["b"]["parent_id"], spans["b"]["status"]) == ("a", "error")
+
+    async def test_a_batch_whose_reply_was_lost_may_be_sent_again_with_others(self, store: AnyStore) -> None:
+        await store.put_spans([row("a"), row("b")])
+        await store.put_spans([row("a"), row("b"), row("c")])
+        assert set(await stored(store)) == {"a", "b", "c"}
+
+    async def test_an_open_span_is_brought_up_to_date_when_it_ends(self, store: AnyStore) -> None:
+        await store.put_spans([still_open("a")])
+        await store.put_spans([row("b")], again=[row("a", attributes='{"n":2}'), row("c")])
+        spans = await stored(store)
+        assert {key: each["status"] for key, each in spans.items()} == {"a": "ok", "b": "ok", "c": "ok"}
+        assert spans["a"]["attributes"] == {"n": 2}
+
+    async def test_an_open_span_never_replaces_a_finished_one(self, store: AnyStore) -> None:
+        await store.put_spans([row("a")])
+        await store.put_spans([still_open("a")])
+        assert (await stored(store))["a"]["status"] == "ok"
+
+    async def test_the_same_span_id_in_another_trace_or_tenant_is_another_span(self, store: AnyStore) -> None:
+        await store.put_spans([row("a"), row("a", tenant="T2"), row("a", trace_id="other")])
+        assert len(await store.read(Select(SPANS, {"tenant": "T1"}))) == 2
+
+    async def test_nothing_at_all_may_be_stored(self, store: AnyStore) -> None:
+        await store.put_spans([])
+        assert await stored(store) == {}
+
+    async def test_only_the_open_spans_of_the_workers_named_are_closed(self, store: AnyStore) -> None:
+        await store.put_spans([still_open("a", "A"), still_open("b", "B"), row("c", owner="A")])
+        assert sorted(await store.open_span_owners()) == ["A", "B"]
+        (closed,) = await store.interrupt_spans(["A"])
+        assert (closed.span_id, closed.status) == ("a", "interrupted")
+        spans = await stored(store)
+        assert {key: each["status"] for key, each in spans.items()} == {"a": "interrupted", "b": "open", "c": "ok"}
+        assert abs(spans["a"]["ended_at"] - await store.now()) < timedelta(seconds=30)
+        assert await store.interrupt_spans([]) == []
+
+    async def test_a_span_that_was_taken_for_lost_tells_how_it_really_ended(self, store: AnyStore) -> None:
+        """A worker that was reaped while it was paused revives and closes its spans itself."""
+        await store.put_spans([still_open("a")])
+        await store.interrupt_spans(["A"])
+        await store.put_spans([], again=[row("a")])
+        assert (await stored(store))["a"]["status"] == "ok"
+
+
+class TestLost:
+    async def test_the_spans_of_a_worker_that_is_gone_are_closed_once(self, make_store: Callable[[], AnyStore]) -> None:
+        stores = [make_store(), make_store()]
+        for each in stores:
+            await each.open()
+        await worker(stores[0], "alive")
+        await stores[0].put_spans([still_open("a", "gone"), still_open("b", "gone"), still_open("c", "alive")])
+        kept = Kept()
+        counts = await asyncio.gather(*(close_lost(each, [kept]) for each in stores * 2))
+        assert sum(counts) == 2
+        assert sorted(span.span_id for span in kept.spans) == ["a", "b"]
+        assert {span.status for span in kept.spans} == {"interrupted"}
+        assert kept.spans[0].attributes == {"n": 1}
+        assert (await stored(stores[0]))["c"]["status"] == "open"
+        for each in stores:
+            await each.close()
+
+
+class Kept:
+    def __init__(self) -> None:
+        self.spans: list[Span] = []
+
+    def put(self, span: Span) -> None:
+        self.spans.append(span)
+
+
+class TestSink:
+    async def test_a_span_that_ends_soon_is_written_once_and_one_that_lasts_twice(self, store: AnyStore) -> None:
+        sink = StoreSink(store, owner=lambda: "A", interval_s=0)
+        tracer = Tracer(sink)
+        with tracer.root("w", tenant="T1", trace_id="t", run_id="r"):
+            await sink.flush()
+            (span,) = (await stored(store)).values()
+            assert (span["status"], span["owner"], span["ended_at"], span["span_id"]) == (
+                "open",
+                "A",
+                None,
+                root_id("r"),
+            )
+            with tracer.span("short", kind="step"):
+                pass
+        await sink.flush()
+        assert {each["name"]: each["status"] for each in (await stored(store)).values()} == {"w": "ok", "short": "ok"}
+
+    async def test_a_process_that_is_no_worker_stores_no_open_spans(self, store: AnyStore) -> None:
+        sink = StoreSink(store, interval_s=0)
+        with Tracer(sink).root("w", tenant="T1", trace_id="t", run_id="r"):
+            await sink.flush()
+            assert await stored(store) == {}
+        await sink.flush()
+        assert len(await stored(store)) == 1
+
+    async def test_what_an_open_span_holds_is_redacted_too(self, store: AnyStore) -> None:
+        sink = StoreSink(store, owner=lambda: "A", interval_s=0)
+        with Tracer(sink).root("w", tenant="T1", trace_id="t", run_id="r", url="redis://u:hunter2@h"):
+            await sink.flush()
+            assert "hunter2" not in str(await stored(store))
+
+    @pytest.mark.parametrize(
+        ("value", "shown"),
+        [
+            ("x" * 10_000_000, "too_long"),
+            (float("nan"), "odd"),
+            ("\ud83d", "unstorable"),
+            ({1: {2, 3}}, "odd"),
+            (Exception("xoxb-1234567890-abcdefgh"), "[redacted]"),
+            ("nul \0 byte", "odd"),
+        ],
+    )
+    async def test_a_value_that_is_odd_or_huge_harms_no_other_span(
+        self, store: AnyStore, value: Any, shown: str
+    ) -> None:
+        sink = StoreSink(store)
+        tracer = Tracer(sink)
+        with (
+            tracer.root("nul \0 name \ud83d", tenant="T1", trace_id="t", run_id="r"),
+            tracer.span("s", kind="step") as span,
+        ):
+            span.attributes["odd"] = value
+        await sink.flush()
+        spans = {each["kind"]: each for each in (await stored(store)).values()}
+        assert set(spans) == {"run", "step"}
+        assert shown in json.dumps(spans["step"]["attributes"])
+        assert len(json.dumps(spans["step"]["attributes"])) < 1_000
+
+    async def test_while_storage_is_away_spans_wait_and_the_newest_are_dropped_beyond_the_limit(
+        self, store: AnyStore
+    ) -> None:
+        away = Away(store)
+        sink = StoreSink(away)  # type: ignore[arg-type]
+        tracer = Tracer(sink)
+        for _ in range(LIMIT + 7):
+            with tracer.span("s", kind="step"):
+                pass
+        with pytest.raises(StoreUnavailableError):
+            await sink.flush()
+        assert sink.dropped == 7
+        away.away = False
+        await sink.flush()
+        assert len(await store.read(Select(SPANS, {"tenant": ""}))) == LIMIT
+
+    async def test_a_batch_that_can_never_be_stored_is_dropped_and_said(self, store: AnyStore) -> None:
+        sink = StoreSink(Broken())  # type: ignore[arg-type]
+        with Tracer(sink).span("s", kind="step"):
+            pass
+        with structlog.testing.capture_logs() as logs:
+            await sink.flush()
+        assert [(line["event"], line["count"]) for line in logs] == [("spans_dropped", 1)]
+        assert sink.dropped == 1
+
+    async def test_closing_writes_what_is_left(self, store: AnyStore) -> None:
+        sink = StoreSink(store, interval_s=3600)
+        sink.start()
+        with Tracer(sink).root("w", tenant="T1", trace_id="t", run_id="r"):
+            pass
+        await sink.close()
+        assert len(await stored(store)) == 1
+
+
+class Away:
+    """A store that can't be reached."""
+
+    def __init__(self, store: AnyStore) -> None:
+        self._store = store
+        self.away = True
+
+    async def put_spans(self, new: Any, *, again: Any = ()) -> None:
+        if self.away:
+            raise StoreUnavailableError("away")
+        await self._store.put_spans(new, again=again)
+
+
+class Broken:
+    async def put_spans(self, new: Any, *, again: Any = ()) -> None:
+        raise TypeError("no such column")
+
+
+class TestTraces:
+    """What a reader finds after a run, through the engine."""
+
+    async def test_a_killed_workers_open_spans_are_closed_and_the_next_claim_hangs_below_the_first(
+        self, boot: Boot
+    ) -> None:
+        entered, calls = asyncio.Event(), []
+
+        @step(effect=Effect.READ)
+        async def work(n: int) -> int:
+            calls.append(n)
+            if len(calls) == 1:
+                entered.set()
+                await asyncio.Event().wait()
+            return n
+
+        flow = workflow("w").then(work).commit()
+        async with boot(flow, worker=False) as web:
+            run = await web.start(flow, 1, tenant="T1", run_id=str(uuid4()))
+            async with boot(flow, lease_s=0.2) as first:
+                await entered.wait()
+                await until(lambda: _has(web.store, open=2), "the open spans of run and step")
+                await kill(first)
+                first._spans = NoSpans()  # a killed process closes nothing
+            async with boot(flow, lease_s=0.2) as second:
+                await in_state(second, run.id, RunState.DONE, tenant="T1")
+                await until(lambda: _has(web.store, interrupted=2, ok=2), "what was open is closed")
+            spans = list((await stored(web.store)).values())
+        assert {span["trace_id"] for span in spans} == {run.id}
+        roots = {span["status"]: span for span in spans if span["kind"] == "run"}
+        steps = {span["status"]: span for span in spans if span["kind"] == "step"}
+        assert (roots["interrupted"]["span_id"], roots["interrupted"]["parent_id"]) == (root_id(run.id), None)
+        assert roots["ok"]["parent_id"] == root_id(run.id)
+        assert steps["interrupted"]["parent_id"] == root_id(run.id)
+        assert steps["ok"]["parent_id"] == roots["ok"]["span_id"]
+        assert [roots[status]["attributes"]["attempt"] for status in ("ok", "interrupted")] == [2, 1]
+
+    async def test_a_turns_waits_drains_and_background_runs_are_in_its_trace(self, boot: Boot) -> None:
+        @step(effect=Effect.READ)
+        async def double(n: int) -> int:
+            return n * 2
+
+        child = workflow("child").then(double).commit()
+
+        @step(effect=Effect.READ)
+        async def begin(value: None, ctx: StepContext) -> str:
+            await ctx.signals.drain("message")
+            await ctx.emit("token", text="a")
+            await ctx.emit("token", text="b")
+            return ctx.dispatch(child, 21)
+
+        parent = workflow("parent").then(begin).wait_for("task", dict[str, Any]).commit()
+        async with boot(parent, child) as engine:
+            outcome = await engine.signal_with_start(parent, tenant="T1", key="thread", name="message", dedup_key="m")
+            await (await engine.run(outcome.run_id or "", tenant="T1")).result(timeout=10)
+            await until(lambda: _kinds(engine.store, {"run", "step", "drain", "wait"}), "its spans")
+            await until(lambda: _child(engine.store), "the child's span")
+            spans = await stored(engine.store)
+        by_name: dict[str, list[dict[str, Any]]] = {}
+        for span in spans.values():
+            by_name.setdefault(span["name"], []).append(span)
+        assert len({span["trace_id"] for span in spans.values()}) == 1
+        assert by_name["begin"][0]["attributes"]["published"] == 2
+        assert by_name["drain_signals"][0]["attributes"]["signals"] == ["1:message"]
+        assert by_name["drain_signals"][0]["parent_id"] == by_name["begin"][0]["span_id"]
+        assert "interrupted" in {span["status"] for span in by_name["task"]}  # it let go, and came back
+        first = next(span for span in by_name["parent"] if span["span_id"] == root_id(outcome.run_id or ""))
+        assert by_name["child"][0]["parent_id"] == first["span_id"]
+
+
+class NoSpans:
+    async def close(self) -> None:
+        return
+
+
+async def _has(store: Any, **counts: int) -> bool:
+    statuses = [span["status"] for span in (await stored(store)).values()]
+    return all(statuses.count(status) == count for status, count in counts.items())
+
+
+async def _kinds(store: Any, kinds: set[str]) -> bool:
+    return kinds <= {span["kind"] for span in (await stored(store)).values()}
+
+
+async def _child(store: Any) -> bool:
+    return "child" in {span["name"] for span in (await stored(store)).values()}
