@@ -13,7 +13,9 @@ from workflows.callbacks import Moment
 from workflows.claim import Claim
 from workflows.context import NAMESPACE
 from workflows.durable import DurableEffects
-from workflows.errors import Cancelled, Draining, StaleFence, Suspended, describe
+from workflows.errors import Cancelled, Draining, RunNotFoundError, StaleFence, Suspended, describe
+from workflows.fork import Original
+from workflows.forked_steps import ForkedSteps
 from workflows.graph import Workflow
 from workflows.interpreter import Interpreter
 from workflows.pubsub.base import Event
@@ -80,7 +82,8 @@ class Driver:
 
     async def _once(self, claim: Claim, workflow: Workflow[Any, Any]) -> Left | None:
         """Walk the graph once, forwards, or backwards after a failure. None: something came in between, look again."""
-        runner = StepRunner(claim, self.tracer, self._rng, workflow.callbacks)
+        forked = ForkedSteps(claim, lambda: self._source(claim, workflow)) if claim.run.forked_from else None
+        runner = StepRunner(claim, self.tracer, self._rng, workflow.callbacks, forked)
         try:
             try:
                 return await self._forwards(claim, workflow, runner)
@@ -109,6 +112,13 @@ class Driver:
             await workflow.callbacks.tell("on_start", Moment(claim.run, RunState.RUNNING))
         output = await Interpreter(DurableEffects(claim, self.tracer, runner)).walk(workflow, value)
         return await self._done(claim, workflow, output)
+
+    @staticmethod
+    async def _source(claim: Claim, workflow: Workflow[Any, Any]) -> Original:
+        source = await claim.store.run(claim.run.forked_from or "", tenant=claim.run.tenant)
+        if source is None:
+            raise RunNotFoundError(f"the run {claim.run.forked_from} that {claim.run.run_id} was forked from is gone")
+        return await Original.of(workflow, source, await claim.store.load(source.run_id))
 
     @staticmethod
     async def _suspended(claim: Claim, suspended: Suspended) -> Left | None:

@@ -4,6 +4,7 @@ import asyncio
 import random
 from collections.abc import Iterable, Sequence
 from functools import partial
+from dataclasses import replace
 from typing import Any, Self, TypeVar
 
 import structlog
@@ -134,9 +135,13 @@ class Engine:
         key: str | None = None,
         run_id: str | None = None,
         writes: Sequence[Write] = (),
+        paused: bool = False,
     ) -> Run[Out]:
-        """Start a run, or return the live one with this key. Raises InputError."""
-        new = self._new(workflow, value, tenant=tenant, key=key, run_id=run_id)
+        """Start a run, or return the live one with this key. Raises InputError.
+
+        A `paused` run takes one step for each `Run.step_once()`: for looking into what a workflow does.
+        """
+        new = replace(self._new(workflow, value, tenant=tenant, key=key, run_id=run_id), paused=paused)
         started = await self.execution.runs.start(new, writes=writes)
         await self._hint("wake", Event("wake"))
         return Run(self.execution.runs, self.pubsub, started, tenant=tenant, workflow=workflow)

@@ -7,7 +7,7 @@ import structlog
 
 from workflows.pubsub.base import PubSub, PubSubUnavailableError
 from workflows.registry import Registry
-from workflows.storage.base import NewRun, Record, RunRow, RunState, Signal, SignalOutcome, Store
+from workflows.storage.base import Fork, NewRun, Record, RunRow, RunState, Signal, SignalOutcome, Store
 from workflows.storage.schema import Write
 from workflows.worker import Worker
 
@@ -43,6 +43,10 @@ class Runs(Protocol):
     ) -> list[RunRow]: ...
 
     async def load(self, run_id: str) -> list[Record]: ...
+
+    async def fork(self, fork: Fork) -> bool: ...
+
+    async def redrive(self, run_id: str, *, tenant: str) -> tuple[bool, str | None]: ...
 
 
 class Execution(Protocol):

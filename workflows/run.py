@@ -6,11 +6,22 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from pydantic_core import to_json
 
-from workflows.errors import AlreadyResumedError, RunFailedError, RunNotFoundError, StateError
+from workflows.claim import GO_ON, STEP_ONCE
+from workflows.errors import (
+    AlreadyResumedError,
+    InputError,
+    LiveRunError,
+    RunFailedError,
+    RunNotFoundError,
+    StateError,
+)
+from workflows.fork import cut_of, left_out, node_at
+from workflows.ids import uuid7
 from workflows.pubsub.base import Event, PubSub, PubSubUnavailableError
-from workflows.storage.base import Record, RunRow, RunState
+from workflows.snapshot import Snapshot, fold, is_end
+from workflows.storage.base import Fork, Record, RunRow, RunState, Status
 from workflows.suspension import Suspension, answer_key, answer_name, open_suspensions, progress
-from workflows.values import decode
+from workflows.values import check, decode, encode
 
 if TYPE_CHECKING:
     from workflows.execution import Runs
@@ -97,6 +108,81 @@ class Run(Generic[Out]):
             await self._publish("control", Event("cancel", {"run_id": self.id}))
             await self._publish("wake", Event("wake"))
         return outcome.run_id is not None or outcome.duplicate
+
+    # Operators
+
+    async def state_at(self, seq: int | None = None) -> Snapshot:
+        """What was known once record `seq` was committed (None: now): nothing but the fold of the records up to it."""
+        return fold([record for record in await self.steps() if seq is None or record.seq <= seq])
+
+    async def time_travel(self, path: str = "", *, paused: bool = False, **override: Any) -> "Run[Out]":
+        """Fork this ended run from just before `path` ("": from its start), with `input=…` in place of the value that had reached it.
+
+        History is never edited: the fork is a run of its own, with neither key nor parent. From the cut on it runs PURE and READ steps
+        freely; any other takes the source's result where its input is the same, else the fork suspends at `<path>!fork` and asks for a
+        `ForkDecision`. Raises StateError when the run is live or never came to `path`, InputError for an input that does not fit.
+        """
+        if override.keys() - {"input"}:
+            raise TypeError(f"time_travel() takes input=…, not {sorted(override)}")
+        row, records = await self.row(), await self.steps()
+        if row.state.live:
+            raise StateError(f"run {self.id} is {row.state.value}; only an ended run can be forked")
+        cut = cut_of(records, path)
+        if cut is None and path:
+            raise StateError(f"run {self.id} never came to {path!r}; it has {[record.path for record in records][:50]}")
+        data = self._override(path, override["input"]) if override else None
+        fork = Fork(
+            str(uuid7()), self.id, self.tenant, cut or 1, row.input if path or data is None else data, paused=paused,
+            leave_out=left_out({record.path: record for record in records}),
+            records=(Record(f"{path}!input", Status.NOTE, data),) if path and data is not None else (),
+        )  # fmt: skip
+        if not await self._runs.fork(fork):
+            raise StateError(f"run {self.id} is live again; only an ended run can be forked")
+        await self._publish("wake", Event("wake"))
+        return Run(
+            self._runs, self._pubsub, fork.run_id, tenant=self.tenant, workflow=self._workflow, poll_s=self._poll_s
+        )
+
+    def _override(self, path: str, value: Any) -> bytes:
+        node = node_at(self._workflow, path) if self._workflow else None
+        if self._workflow and node is None:
+            raise InputError(f"workflow {self._workflow.id!r} has no step or workflow at {path!r}")
+        where = f"the input of {path or self.id}"
+        type_ = node.input if node else Any
+        return encode(check(value, type_, where=where), type_, where=where)
+
+    async def step_once(self, *, timeout: float = 30.0) -> list[Record]:  # noqa: ASYNC109 — seconds, as in asyncio.wait_for
+        """Let a paused run take one step, wait until it has, and return what that recorded. Raises StateError, TimeoutError."""
+        before = {record.path for record in await self.steps()}
+        await self._tell(STEP_ONCE, str(uuid7()))
+        async with asyncio.timeout(timeout):
+            while True:
+                records = [record for record in await self.steps() if record.path not in before]
+                row = await self.row()
+                if not row.state.live or (row.state is RunState.SUSPENDED and any(is_end(each) for each in records)):
+                    return [record for record in await self.steps() if record.path not in before]
+                await asyncio.sleep(self._poll_s / 10)
+
+    async def go_on(self) -> None:
+        """Let a paused run go on without being told for each step. Raises StateError."""
+        await self._tell(GO_ON, GO_ON)
+
+    async def _tell(self, name: str, dedup_key: str) -> None:
+        if not (await self.row()).paused:
+            raise StateError(f"run {self.id} is not paused; start it, or travel in time, with paused=True")
+        outcome = await self._runs.signal(self.id, tenant=self.tenant, name=name, dedup_key=dedup_key, payload=None)
+        if outcome.run_id is None and not outcome.duplicate:
+            raise StateError(f"run {self.id} has ended")
+        await self._publish("wake", Event("wake"))
+
+    async def redrive(self) -> None:
+        """Put a dead run back to work, from its last record. Raises StateError if it is not dead, LiveRunError if its key has a live run."""
+        done, live = await self._runs.redrive(self.id, tenant=self.tenant)
+        if live is not None:
+            raise LiveRunError(f"run {self.id} can't go on while run {live} of the same key is live", live)
+        if not done:
+            raise StateError(f"run {self.id} is {(await self.row()).state.value}, not dead")
+        await self._publish("wake", Event("wake"))
 
     # Suspensions
 

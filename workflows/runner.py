@@ -13,6 +13,7 @@ from workflows.claim import Claim
 from workflows.context import StepContext
 from workflows.effects import Effect, Retry
 from workflows.errors import Bailed, InputError, StepCancelledError, StepFailedError, Suspended, describe
+from workflows.forked_steps import ForkedSteps
 from workflows.step import Step
 from workflows.storage.base import Record, RunState, Status, StoreUnavailableError
 from workflows.suspension import entered
@@ -27,8 +28,16 @@ HOLD_S = 5.0
 class StepRunner:
     """Runs steps of one claim. `completed` lists what may have to be compensated, in order."""
 
-    def __init__(self, claim: Claim, tracer: Tracer, rng: random.Random, callbacks: Callbacks = SILENT) -> None:
+    def __init__(
+        self,
+        claim: Claim,
+        tracer: Tracer,
+        rng: random.Random,
+        callbacks: Callbacks = SILENT,
+        forked: ForkedSteps | None = None,
+    ) -> None:
         self._claim = claim
+        self._forked = forked
         self._tracer = tracer
         self._rng = rng
         self._callbacks = callbacks
@@ -44,6 +53,10 @@ class StepRunner:
         await self._claim.permit(path)
         value = check(value, step.input, where=f"the input of step {path}")
         effect = step.effect_of(value)
+        if self._forked is not None and effect not in (Effect.PURE, Effect.READ):
+            record = await self._forked.record_of(step, path, value)
+            if record is not None:
+                return self._replay(step, path, record)
         with self._tracer.span(step.id, kind="step", path=path, effect=effect.value) as span:
             output = await self._live(step, path, value, effect)
             span.attributes["interrupted"] = isinstance(output, Interrupted)
@@ -61,7 +74,8 @@ class StepRunner:
         if record.status is Status.INTERRUPTED:
             return self._interrupted(step, path, decode(record.output, Interrupted, where=path))
         output = decode(record.output, step.output, where=f"the record of {path}")
-        self.completed.append((step, path, output))
+        if self._forked is None or self._forked.own(record):
+            self.completed.append((step, path, output))
         return output
 
     async def _live(self, step: Step[Any, Any], path: str, value: Any, effect: Effect) -> Any:

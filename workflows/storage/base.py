@@ -187,6 +187,35 @@ class EndOutcome:
 
 
 @dataclass(frozen=True, slots=True)
+class Fork:
+    """A copy of an ended run up to a record, to go on from there.
+
+    Records with a `seq` below `cut` are copied with it, but for the paths of `leave_out`. All signals are copied but what told the source
+    to stop or to step, unread where none of the copied records used them. `records` follow from `cut` on; `input` is the new run's.
+    """
+
+    run_id: str
+    source: str
+    tenant: str
+    cut: int
+    input: bytes | None
+    leave_out: tuple[str, ...] = ()
+    records: tuple[Record, ...] = ()
+    paused: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Census:
+    """How many live or dead runs there are of one workflow and version, in one state; `due_since` is the oldest time one was due."""
+
+    workflow: str
+    version: str
+    state: RunState
+    count: int
+    due_since: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
 class DeadSignal:
     """A signal nobody will handle: who it was for and why it died."""
 
@@ -345,6 +374,19 @@ class Store(Protocol):
         before: str | None = None,
     ) -> list[RunRow]:
         """Runs, newest id first; `before` is the last id of the page before."""
+        ...
+
+    # What an operator does
+    async def fork(self, fork: Fork) -> bool:
+        """Copy an ended run in one statement that locks the source. False: it is live, or not this tenant's. Sending it again is safe."""
+        ...
+
+    async def redrive(self, run_id: str, *, tenant: str) -> tuple[bool, str | None]:
+        """Make a dead run ready again. Returns (done, the live run of its key that is in the way)."""
+        ...
+
+    async def census(self) -> list[Census]:
+        """The live and dead runs of all tenants, counted."""
         ...
 
     # Signals

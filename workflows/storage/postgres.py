@@ -12,8 +12,10 @@ from pydantic_core import from_json, to_json
 from workflows.storage import dialect
 from workflows.storage import statements as sql
 from workflows.storage.base import (
+    Census,
     DeadSignal,
     EndOutcome,
+    Fork,
     Hint,
     NewRun,
     Record,
@@ -219,7 +221,7 @@ class PostgresStore:
     async def start(self, run: NewRun, *, writes: Sequence[Write] = ()) -> str:
         parameters = (
             run.run_id, run.tenant, run.workflow, run.version, run.key, run.queue, run.priority, run.input, run.trace_id, run.deployment,
-            run.parent_id, run.parent_path, run.max_attempts, run.available_at,
+            run.parent_id, run.parent_path, run.max_attempts, run.available_at, run.paused,
         )  # fmt: skip
         riders, values = _riders(writes, len(parameters))
         statement = sql.INSERT_RUN if not riders else f"with g as ({sql.INSERT_RUN}){riders} select run_id from g"
@@ -315,6 +317,28 @@ class PostgresStore:
         )
         rows = await self._fetch(statement, tenant, workflow, key, [state.value for state in states], before, limit)
         return [run_row(POSTGRES, row) for row in rows]
+
+    # What an operator does
+
+    async def fork(self, fork: Fork) -> bool:
+        added = fork.records
+        await self._fetch(
+            sql.FORK, fork.run_id, fork.source, fork.tenant, fork.cut, list(fork.leave_out), fork.input, fork.paused,
+            [r.path for r in added], [r.output for r in added], [r.status.value for r in added], [r.started_at for r in added],
+        )  # fmt: skip
+        row = await self._row(sql.FORKED, fork.run_id, fork.tenant)
+        return bool(row and row[0])
+
+    async def redrive(self, run_id: str, *, tenant: str) -> tuple[bool, str | None]:
+        try:
+            row = await self._row(sql.REDRIVE, run_id, tenant)
+        except asyncpg.UniqueViolationError:  # a live run of its key began at this very moment
+            row = await self._row(sql.REDRIVE, run_id, tenant)
+        assert row is not None
+        return row["redriven"], row["live"]
+
+    async def census(self) -> list[Census]:
+        return [Census(row[0], row[1], RunState(row[2]), row[3], row[4]) for row in await self._fetch(sql.CENSUS)]
 
     # Signals
 

@@ -8,6 +8,7 @@ from workflows.storage import dialect
 from workflows.storage.base import (
     DeadSignal,
     NewRun,
+    RunRow,
     Signal,
     SignalOutcome,
 )
@@ -92,7 +93,7 @@ class SignalOperations(Database):
         query = Select(DEAD_SIGNALS, {"tenant": tenant}, order=("-died_at",), limit=limit)
         return [dead_signal(row) for row in await self.read(query)]
 
-    def _live(self, run: NewRun) -> str | None:
+    def _live(self, run: NewRun | RunRow) -> str | None:
         sql = f"select run_id from runs where tenant = ? and workflow = ? and key = ? and {LIVE}"
         row = self._one(sql, run.tenant, run.workflow, run.key)
         return None if row is None else str(row[0])
@@ -101,12 +102,12 @@ class SignalOperations(Database):
         at = self._now() if run.available_at is None else dialect.micros(run.available_at)
         sql = (
             "insert into runs (run_id, tenant, workflow, version, key, queue, priority, input, trace_id, deployment, parent_id, parent_path,"
-            " max_attempts, available_at, inbox_seq) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) on conflict do nothing returning 1"
+            " max_attempts, available_at, inbox_seq, paused) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) on conflict do nothing returning 1"
         )
         return (
             self._one(
                 sql, run.run_id, run.tenant, run.workflow, run.version, run.key, run.queue, run.priority, run.input, run.trace_id,
-                run.deployment, run.parent_id, run.parent_path, run.max_attempts, at, inbox_seq,
+                run.deployment, run.parent_id, run.parent_path, run.max_attempts, at, inbox_seq, int(run.paused),
             )
             is not None
         )  # fmt: skip
