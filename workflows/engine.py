@@ -3,8 +3,8 @@
 import asyncio
 import random
 from collections.abc import Iterable, Sequence
-from functools import partial
 from dataclasses import replace
+from functools import partial
 from typing import Any, Self, TypeVar
 
 import structlog

@@ -1,0 +1,1 @@
+"""What the engine promises of every operation, on every backend."""

@@ -1,0 +1,165 @@
+"""What recovery does with a step that was cut off, by its effect."""
+
+import asyncio
+from datetime import timedelta
+
+import pytest
+
+from tests.conformance.engine.steps import READ, boom
+from tests.conformance.engines import Boot, kill
+from workflows import (
+    Effect,
+    Interrupted,
+    RunFailedError,
+    StepContext,
+    step,
+    workflow,
+)
+
+
+class TestEffects:
+    async def test_an_irreversible_step_cut_off_is_not_run_again(self, boot: Boot) -> None:
+        started, calls = asyncio.Event(), []
+
+        @step(effect=Effect.IRREVERSIBLE)
+        async def spend(n: int) -> int | Interrupted:
+            calls.append(n)
+            started.set()
+            await asyncio.Event().wait()
+            return n
+
+        flow = workflow("w").then(spend).commit()
+        async with boot(flow) as first:
+            run = await first.start(flow, 5)
+            await started.wait()
+            await kill(first)
+            await first.store.set_clock_offset(timedelta(minutes=1))
+            async with boot(flow, lease_s=0.2) as second:
+                assert await (await second.run(run.id)).result(timeout=10) == Interrupted()
+        assert calls == [5]
+
+    async def test_one_that_cannot_say_interrupted_fails_instead(self, boot: Boot) -> None:
+        started = asyncio.Event()
+
+        @step
+        async def undeclared(n: int) -> int:
+            started.set()
+            await asyncio.Event().wait()
+            return n
+
+        flow = workflow("w").then(undeclared).commit()
+        async with boot(flow) as first:
+            run = await first.start(flow, 5)
+            await started.wait()
+            await kill(first)
+            await first.store.set_clock_offset(timedelta(minutes=1))
+            async with boot(flow, lease_s=0.2) as second:
+                with pytest.raises(RunFailedError, match="outcome unknown"):
+                    await (await second.run(run.id)).result(timeout=10)
+
+    async def test_a_read_step_cut_off_is_run_again_and_finished_ones_are_not(self, boot: Boot) -> None:
+        started, calls = asyncio.Event(), []
+
+        @step(effect=READ)
+        async def before(n: int) -> int:
+            calls.append("before")
+            return n
+
+        @step(effect=READ)
+        async def reading(n: int) -> int:
+            calls.append("reading")
+            if len(calls) == 2:
+                started.set()
+                await asyncio.Event().wait()
+            return n + 1
+
+        flow = workflow("w").then(before).then(reading).commit()
+        async with boot(flow) as first:
+            run = await first.start(flow, 1)
+            await started.wait()
+            await kill(first)
+            await first.store.set_clock_offset(timedelta(minutes=1))
+            async with boot(flow, lease_s=0.2) as second:
+                assert await (await second.run(run.id)).result(timeout=10) == 2
+        assert calls == ["before", "reading", "reading"]
+
+    @pytest.mark.parametrize("happened", [True, False])
+    async def test_a_reconcile_step_looks_in_the_outside_world_first(self, boot: Boot, *, happened: bool) -> None:
+        started, calls = asyncio.Event(), list[int]()
+        world: dict[str, int] = {}
+
+        async def look(key: str, value: int, ctx: StepContext) -> int | None:
+            return world.get(key)
+
+        @step(effect=Effect.RECONCILE, reconcile=look)
+        async def post(n: int, ctx: StepContext) -> int:
+            calls.append(n)
+            if len(calls) == 1:
+                if happened:
+                    world[ctx.idempotency_key] = 42
+                started.set()
+                await asyncio.Event().wait()
+            return 43
+
+        flow = workflow("w").then(post).commit()
+        async with boot(flow) as first:
+            run = await first.start(flow, 1)
+            await started.wait()
+            await kill(first)
+            await first.store.set_clock_offset(timedelta(minutes=1))
+            async with boot(flow, lease_s=0.2) as second:
+                assert await (await second.run(run.id)).result(timeout=10) == (42 if happened else 43)
+        assert len(calls) == (1 if happened else 2)
+
+    async def test_a_time_out_after_the_start_is_interrupted_not_failed(self, boot: Boot) -> None:
+        @step(effect=Effect.IRREVERSIBLE, timeout=0.02)
+        async def spend(n: int) -> int | Interrupted:
+            await asyncio.Event().wait()
+            return n
+
+        flow = workflow("w").then(spend).commit()
+        async with boot(flow) as engine:
+            result = await (await engine.start(flow, 1)).result(timeout=10)
+            assert isinstance(result, Interrupted)
+
+    async def test_what_has_been_noted_is_known_to_the_next_try(self, boot: Boot) -> None:
+        started, seen = asyncio.Event(), []
+
+        @step(effect=READ)
+        async def noting(n: int, ctx: StepContext) -> int:
+            seen.append(ctx.noted("half"))
+            if len(seen) == 1:
+                await ctx.note("half", {"way": 1})
+                started.set()
+                await asyncio.Event().wait()
+            return n
+
+        flow = workflow("w").then(noting).commit()
+        async with boot(flow) as first:
+            run = await first.start(flow, 1)
+            await started.wait()
+            await kill(first)
+            await first.store.set_clock_offset(timedelta(minutes=1))
+            async with boot(flow, lease_s=0.2) as second:
+                await (await second.run(run.id)).result(timeout=10)
+        assert seen == [None, {"way": 1}]
+
+    async def test_completed_steps_are_compensated_in_reverse_when_the_run_fails(self, boot: Boot) -> None:
+        undone = []
+
+        async def undo(n: int) -> None:
+            undone.append(n)
+
+        one = step(id="one", effect=Effect.IDEMPOTENT, compensate=undo)(_plus_one)
+        two = step(id="two", effect=Effect.IDEMPOTENT, compensate=undo)(_plus_one)
+        flow = workflow("w").then(one).then(two).then(boom).commit()
+        async with boot(flow) as engine:
+            run = await engine.start(flow, 0)
+            with pytest.raises(RunFailedError, match="no 2"):
+                await run.result(timeout=10)
+            assert undone == [2, 1]
+            assert [record.path for record in await run.steps()] == ["one", "two", "boom", "two!undo", "one!undo"]
+
+
+async def _plus_one(n: int) -> int:
+    return n + 1

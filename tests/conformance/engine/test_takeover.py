@@ -1,0 +1,109 @@
+"""Workers that leave, stand still and die."""
+
+import asyncio
+from datetime import timedelta
+from functools import partial
+from typing import Any
+
+from tests.conformance.engine.steps import READ
+from tests.conformance.engines import Boot, in_state, kill, until
+from workflows import (
+    Engine,
+    RunState,
+    step,
+    workflow,
+)
+
+
+class TestTakeover:
+    async def test_a_leaving_worker_hands_its_run_over_at_the_next_boundary(self, boot: Boot) -> None:
+        entered, gate, calls = asyncio.Event(), asyncio.Event(), []
+
+        @step(effect=READ)
+        async def first(n: int) -> int:
+            calls.append("first")
+            entered.set()
+            await gate.wait()
+            return n
+
+        @step(effect=READ)
+        async def second(n: int) -> int:
+            calls.append("second")
+            return n + 1
+
+        flow = workflow("w").then(first).then(second).commit()
+        async with boot(flow, lease_s=60) as leaving:
+            run = await leaving.start(flow, 1)
+            await entered.wait()
+            stopping = asyncio.create_task(leaving.worker.stop())
+            await asyncio.sleep(0)
+            gate.set()
+            await stopping
+            row = await leaving.store.run(run.id)
+            assert (row.state, row.attempts) == (RunState.READY, 0)
+            async with boot(flow, lease_s=60) as taking:
+                assert await (await taking.run(run.id)).result(timeout=10) == 2
+        assert calls == ["first", "second"]
+
+    async def test_a_paused_owner_that_revives_writes_nothing(self, boot: Boot) -> None:
+        entered, gate, calls = asyncio.Event(), asyncio.Event(), []
+
+        @step(effect=READ)
+        async def work(n: int) -> int:
+            calls.append(n)
+            if len(calls) == 1:
+                entered.set()
+                await gate.wait()
+                return -1
+            return 7
+
+        flow = workflow("w").then(work).commit()
+        async with boot(flow, beat_s=3600) as paused:
+            run = await paused.start(flow, 1)
+            await entered.wait()
+            await paused.store.set_clock_offset(timedelta(minutes=5))
+            async with boot(flow, lease_s=0.2) as taking:
+                assert await (await taking.run(run.id)).result(timeout=10) == 7
+                gate.set()
+                await until(lambda: _empty(paused))
+                assert [record.output for record in await (await taking.run(run.id)).steps()] == [b"7"]
+
+    async def test_a_run_that_keeps_killing_its_worker_is_dead_and_says_so(self, boot: Boot) -> None:
+        told: list[Any] = []
+
+        @step(effect=READ)
+        async def tell(failed: dict[str, Any]) -> None:
+            told.append(failed)
+
+        @step(effect=READ)
+        async def deadly(n: int) -> int:
+            await asyncio.Event().wait()
+            return n
+
+        notice = workflow("notice").then(tell).commit()
+        flow = workflow("w", on_failure="notice", max_attempts=2).then(deadly).commit()
+        async with boot(flow, notice, worker=False) as web:
+            run = await web.start(flow, 1)
+            for attempt in (1, 2):
+                async with boot(flow, notice, lease_s=0.2) as engine:
+                    await until(partial(_attempted, web, run.id, attempt))
+                    await kill(engine)
+                await web.store.set_clock_offset(timedelta(minutes=attempt))
+            async with boot(flow, notice, lease_s=0.2) as engine:
+                await in_state(engine, run.id, RunState.DEAD)
+                await until(lambda: _truth(told))
+        assert (told[0]["run_id"], told[0]["state"]) == (run.id, "dead")
+
+
+async def _attempted(engine: Engine, run_id: str, attempt: int) -> bool:
+    row = await engine.store.run(run_id)
+    return row is not None and row.attempts == attempt
+
+
+async def _truth(value: Any) -> bool:
+    return bool(value)
+
+
+async def _empty(engine: Engine) -> bool:
+    assert engine.worker is not None
+    return not engine.worker._held
