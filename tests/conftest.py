@@ -23,6 +23,8 @@ import pytest
 
 from tests.servers import PostgresServer, RedisServer
 
+pytest_plugins = ("tests.tally",)
+
 _numbers = itertools.count(1)
 
 

@@ -13,6 +13,7 @@ import pytest
 
 from agent.campaigns import CAMPAIGN_TABLES
 from tests.acceptance.stack import TENANT, Json, Process, Stack, is_answer
+from tests.tally import Tally
 from workflows.storage import Select
 from workflows.storage.base import Record, Status
 
@@ -67,7 +68,7 @@ async def web(stack: Stack) -> Stack:
 
 
 async def test_a_kill_at_any_point_loses_nothing_and_doubles_nothing(
-    web: Stack, scenario: Scenario, tmp_path: Path
+    web: Stack, scenario: Scenario, tmp_path: Path, tally: Tally
 ) -> None:
     """One traced turn lists the points; then one turn per point is killed there."""
     trace = tmp_path / "traced"
@@ -79,8 +80,8 @@ async def test_a_kill_at_any_point_loses_nothing_and_doubles_nothing(
     points = [line.split(" ", 3)[3] for line in _lines(trace) if line.split(" ", 2)[1] == "point"]
     assert len(points) > 15
     for number in _chosen(points):
-        await _killed_at(web, scenario, number, points[number - 1], tmp_path / f"killed-{number}")
-    print(f"\n{scenario.name}: {len(_chosen(points))} of {len(points)} points killed and survived")
+        killed = await _killed_at(web, scenario, number, points[number - 1], tmp_path / f"killed-{number}")
+        tally.count("crash points", f"agent turn, {scenario.name}", killed=int(killed), survived=int(killed))
 
 
 def _chosen(points: list[str]) -> list[int]:
@@ -99,7 +100,8 @@ def _chosen(points: list[str]) -> list[int]:
     return sorted(last[name] for name in wanted if name in last)
 
 
-async def _killed_at(stack: Stack, scenario: Scenario, number: int, name: str, trace: Path) -> None:
+async def _killed_at(stack: Stack, scenario: Scenario, number: int, name: str, trace: Path) -> bool:
+    """False: this time the turn passed fewer points, since how often a stream is extended depends on time."""
     root, before = await scenario.prepare(stack)
     made = len(await stack.store.read(Select(CHANGES, {"tenant": TENANT})))
     (killer,) = await stack.start(
@@ -108,7 +110,7 @@ async def _killed_at(stack: Stack, scenario: Scenario, number: int, name: str, t
         ready=False,
     )
     if not await _died(stack, killer, root, before + 1):
-        return  # this time the turn passed fewer points: how often a stream is extended depends on time
+        return False
     recorded = _finished(await _records(stack, root))
     (worker,) = await stack.start("worker", settings={**SETTINGS, "THREADLINE_TEST_TRACE": f"{trace}-after"})
     await stack.answered(root, before + 1)
@@ -129,6 +131,7 @@ async def _killed_at(stack: Stack, scenario: Scenario, number: int, name: str, t
     ]
     assert sum("executed tool change_budget" in line for line in executed) <= 1, where
     assert len(await stack.store.read(Select(CHANGES, {"tenant": TENANT}))) - made <= scenario.changes, where
+    return True
 
 
 async def _died(stack: Stack, killer: Process, root: str, answers: int) -> bool:
