@@ -83,6 +83,7 @@ class RunRow:
     forked_from: str | None = None
     forked_seq: int | None = None
     paused: bool = False
+    priority: int = 100
 
 
 class Status(StrEnum):

@@ -15,13 +15,15 @@ from workflows.storage import dialect
 from workflows.storage.base import StoreUnavailableError
 from workflows.storage.migrations import Schema, schemas_of
 from workflows.storage.migrations.engine import ENGINE
-from workflows.storage.migrations.plan import ALL_APPLIED, UNVERSIONED, Pending, bookkeeping, failed, pending
 from workflows.storage.schema import Select, Table, Write
+from workflows.storage.sqlite.upgrade import passing, upgrade
 
 T = TypeVar("T")
 SQLITE = dialect.Sqlite()
-PASSING = ("locked", "busy", "disk", "full", "unable to open", "interrupted")
-"""Words of faults that may pass; any other is a fault of ours or of the file, and trying again would go on for ever."""
+MICROSECOND = timedelta(microseconds=1)
+
+READ_CLOCK = "select offset_us from threadline_clock"
+SET_CLOCK = "update threadline_clock set offset_us = ?1"
 
 
 class Database:
@@ -58,11 +60,7 @@ class Database:
 
     async def set_clock_offset(self, offset: timedelta) -> None:
         """Move the store's clock, for every process on this file. For tests and the emulator."""
-        await self._transact(
-            lambda: self._db.execute(
-                "update threadline_clock set offset_us = ?", (offset // timedelta(microseconds=1),)
-            ),
-        )
+        await self._transact(lambda: self._one(SET_CLOCK, offset // MICROSECOND))
 
     @property
     def _db(self) -> sqlite3.Connection:
@@ -90,35 +88,11 @@ class Database:
         self._connection = connection
         try:
             with self._transaction(read_clock=False):
-                self._migrate()
+                upgrade(self._db, self._schemas, place=self._path)
         except BaseException:
             self._connection = None  # a file without its schema must not pass for open
             connection.close()
             raise
-
-    def _migrate(self) -> None:
-        self._db.execute("create table if not exists threadline_clock (offset_us integer not null)")
-        self._db.execute("insert into threadline_clock select 0 where not exists (select 1 from threadline_clock)")
-        for statement in bookkeeping(SQLITE):
-            self._db.execute(statement)
-        unversioned = None
-        if self._one("select 1 from sqlite_master where name = ?", UNVERSIONED):
-            (unversioned,) = self._one(f"select fingerprint from {UNVERSIONED}")
-            self._db.execute(f"drop table {UNVERSIONED}")
-        rows = self._rows(dialect.select(ALL_APPLIED, dialect.Parameters(SQLITE)))
-        applied = [dialect.decode_row(SQLITE, ALL_APPLIED.table, row) for row in rows]
-        for each in pending(self._schemas, applied, SQLITE, place=self._path, unversioned=unversioned):
-            self._make(each)
-
-    def _make(self, migration: Pending) -> None:
-        for statement in migration.statements:
-            try:
-                self._db.execute(statement)
-            except sqlite3.Error as error:
-                if isinstance(error, sqlite3.OperationalError) and _passing(error):
-                    raise
-                raise failed(migration, self._path, error) from error
-        self._apply([migration.row])
 
     def _now(self) -> int:
         return time.time_ns() // 1000 + self._offset
@@ -129,7 +103,7 @@ class Database:
         try:
             return await asyncio.get_running_loop().run_in_executor(self._thread, function)
         except sqlite3.OperationalError as error:
-            if not _passing(error):
+            if not passing(error):
                 raise
             raise StoreUnavailableError(f"SQLite: {error}") from error
         except (sqlite3.ProgrammingError, RuntimeError) as error:
@@ -149,7 +123,7 @@ class Database:
         self._db.execute("begin immediate")
         try:
             if read_clock:
-                self._offset = self._db.execute("select offset_us from threadline_clock").fetchone()[0]
+                self._offset = self._one(READ_CLOCK)[0]
             yield
             self._db.execute("commit")
         except BaseException:
@@ -181,12 +155,3 @@ class Database:
             sql = dialect.write(each, parameters)
             changed += self._db.execute(sql, parameters.values).rowcount
         return changed
-
-
-def _passing(error: sqlite3.OperationalError) -> bool:
-    return any(word in str(error) for word in PASSING)
-
-
-def marks(values: Sequence[Any]) -> str:
-    """One placeholder per value."""
-    return ", ".join("?" * len(values))

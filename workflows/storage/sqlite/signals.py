@@ -2,22 +2,48 @@
 
 from collections.abc import Sequence
 
-from pydantic_core import to_json
-
 from workflows.storage import dialect
-from workflows.storage.base import (
-    DeadSignal,
-    NewRun,
-    RunRow,
-    Signal,
-    SignalOutcome,
-)
+from workflows.storage.base import DeadSignal, NewRun, RunRow, Signal, SignalOutcome
 from workflows.storage.rows import dead_signal, signal
 from workflows.storage.schema import Select, Write
 from workflows.storage.sqlite.database import SQLITE, Database
 from workflows.storage.tables import DEAD_SIGNALS, LIVE
 
-INBOX = "select seq, name, dedup_key, payload, carried, created_at from signals where run_id = ? and consumed_by is null order by seq"
+# ?1 tenant ?2 dedup key
+RECEIVE = "insert into received (tenant, dedup_key) values (?1, ?2) on conflict do nothing returning 1"
+
+# ?1 tenant ?2 workflow ?3 key
+LIVE_RUN = f"select run_id from runs where tenant = ?1 and workflow = ?2 and key = ?3 and {LIVE}"
+
+INSERT_RUN = """
+insert into runs (run_id, tenant, workflow, version, key, queue, priority, input, trace_id, deployment, parent_id, parent_path,
+                  max_attempts, available_at, inbox_seq, paused)
+values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16) on conflict do nothing returning 1
+"""
+
+# ?1 run ?2 now
+RING = """
+update runs set inbox_seq = inbox_seq + 1, available_at = case state when 'suspended' then ?2 else available_at end,
+       state = case state when 'suspended' then 'ready' else state end where run_id = ?1 returning inbox_seq
+"""
+"""What accepting a signal does to a live run: count it, and wake the run if it sleeps."""
+
+# ?1 run ?2 number ?3 name ?4 dedup key ?5 payload
+POST = "insert into signals (run_id, seq, name, dedup_key, payload) values (?1, ?2, ?3, ?4, ?5) on conflict do nothing"
+
+# ?1 run ?2 dedup key
+POSTED = "select 1 from signals where run_id = ?1 and dedup_key = ?2"
+
+# ?1 run ?2 tenant ?3 whether it is a cancel
+ADMIT = f"update runs set cancel_requested = cancel_requested or ?3 where run_id = ?1 and tenant = ?2 and {LIVE} returning 1"
+"""A cancel also sets the flag, so that neither a suspension nor the end can pass it."""
+
+# ?1 run ?2 dedup key
+PAYLOAD = "select payload from signals where run_id = ?1 and dedup_key = ?2"
+
+INBOX = """
+select seq, name, dedup_key, payload, carried, created_at from signals where run_id = ?1 and consumed_by is null order by seq
+"""
 
 
 class SignalOperations(Database):
@@ -27,14 +53,7 @@ class SignalOperations(Database):
         self, run: NewRun, *, name: str, dedup_key: str, payload: bytes | None, writes: Sequence[Write] = ()
     ) -> SignalOutcome:
         def accept() -> SignalOutcome:
-            if (
-                self._one(
-                    "insert into received (tenant, dedup_key) values (?, ?) on conflict do nothing returning 1",
-                    run.tenant,
-                    dedup_key,
-                )
-                is None
-            ):
+            if self._one(RECEIVE, run.tenant, dedup_key) is None:
                 return SignalOutcome(run_id=None, seq=None, started=False, duplicate=True)
             self._apply(writes)
             run_id, seq = self._deliver(run, name, dedup_key, payload)
@@ -49,41 +68,28 @@ class SignalOperations(Database):
             run_id, seq = run.run_id, 1
         else:
             run_id, seq = live, self._ring(live)
-        self._post(run_id, seq, name, dedup_key, payload)
+        self._one(POST, run_id, seq, name, dedup_key, payload)
         return run_id, seq
 
     def _ring(self, run_id: str) -> int:
-        sql = (
-            "update runs set inbox_seq = inbox_seq + 1,"
-            " available_at = case state when 'suspended' then ? else available_at end,"
-            " state = case state when 'suspended' then 'ready' else state end where run_id = ? returning inbox_seq"
-        )
-        return int(self._one(sql, self._now(), run_id)[0])
-
-    def _post(self, run_id: str, seq: int, name: str, dedup_key: str, payload: bytes | None) -> None:
-        self._one(
-            "insert into signals (run_id, seq, name, dedup_key, payload) values (?, ?, ?, ?, ?) on conflict do nothing",
-            run_id, seq, name, dedup_key, payload,
-        )  # fmt: skip
+        return int(self._one(RING, run_id, self._now())[0])
 
     async def signal(
         self, run_id: str, *, tenant: str, name: str, dedup_key: str, payload: bytes | None
     ) -> SignalOutcome:
         def accept() -> SignalOutcome:
-            if self._one("select 1 from signals where run_id = ? and dedup_key = ?", run_id, dedup_key):
+            if self._one(POSTED, run_id, dedup_key):
                 return SignalOutcome(run_id=None, seq=None, started=False, duplicate=True)
-            sql = f"update runs set cancel_requested = cancel_requested or ? where run_id = ? and tenant = ? and {LIVE} returning 1"
-            if self._one(sql, int(name == "$cancel"), run_id, tenant) is None:
+            if self._one(ADMIT, run_id, tenant, int(name == "$cancel")) is None:
                 return SignalOutcome(run_id=None, seq=None, started=False, duplicate=False)
             seq = self._ring(run_id)
-            self._post(run_id, seq, name, dedup_key, payload)
+            self._one(POST, run_id, seq, name, dedup_key, payload)
             return SignalOutcome(run_id, seq, started=False, duplicate=False)
 
         return await self._transact(accept)
 
     async def signal_payload(self, run_id: str, dedup_key: str) -> bytes | None:
-        sql = "select payload from signals where run_id = ? and dedup_key = ?"
-        row = await self._call(lambda: self._one(sql, run_id, dedup_key))
+        row = await self._call(lambda: self._one(PAYLOAD, run_id, dedup_key))
         return None if row is None else bytes(row[0] or b"null")
 
     async def inbox(self, run_id: str) -> list[Signal]:
@@ -94,51 +100,13 @@ class SignalOperations(Database):
         return [dead_signal(row) for row in await self.read(query)]
 
     def _live(self, run: NewRun | RunRow) -> str | None:
-        sql = f"select run_id from runs where tenant = ? and workflow = ? and key = ? and {LIVE}"
-        row = self._one(sql, run.tenant, run.workflow, run.key)
+        row = self._one(LIVE_RUN, run.tenant, run.workflow, run.key)
         return None if row is None else str(row[0])
 
     def _insert_run(self, run: NewRun, *, inbox_seq: int = 0) -> bool:
         at = self._now() if run.available_at is None else dialect.micros(run.available_at)
-        sql = (
-            "insert into runs (run_id, tenant, workflow, version, key, queue, priority, input, trace_id, deployment, parent_id, parent_path,"
-            " max_attempts, available_at, inbox_seq, paused) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) on conflict do nothing returning 1"
-        )
-        return (
-            self._one(
-                sql, run.run_id, run.tenant, run.workflow, run.version, run.key, run.queue, run.priority, run.input, run.trace_id,
-                run.deployment, run.parent_id, run.parent_path, run.max_attempts, at, inbox_seq, int(run.paused),
-            )
-            is not None
+        row = self._one(
+            INSERT_RUN, run.run_id, run.tenant, run.workflow, run.version, run.key, run.queue, run.priority, run.input, run.trace_id,
+            run.deployment, run.parent_id, run.parent_path, run.max_attempts, at, inbox_seq, run.paused,
         )  # fmt: skip
-
-    # Approvals
-
-    async def decide(
-        self,
-        *,
-        tenant: str,
-        approval_id: str,
-        decision: str,
-        by: str,
-        reason: str | None,
-        successor_id: str,
-        version: str,
-    ) -> tuple[bool, str | None]:
-        def run() -> tuple[bool, str | None]:
-            row = self._one(
-                "update approvals set state = ?, by_user = ?, reason = ?, decided_at = ? where tenant = ? and id = ? and state = 'pending'"
-                " and (expires_at <= ?) = ? returning workflow, key",
-                decision, by, reason, self._now(), tenant, approval_id, self._now(), int(decision == "expired"),
-            )  # fmt: skip
-            if row is None:
-                return False, None
-            successor = NewRun(successor_id, tenant, row[0], version, row[1])
-            payload = to_json({"approval_id": approval_id})
-            return True, self._deliver(successor, "approval", f"approval:{approval_id}", payload)[0]
-
-        return await self._transact(run)
-
-    async def expired_approvals(self, limit: int = 100) -> list[tuple[str, str, str]]:
-        sql = "select tenant, id, workflow from approvals where state = 'pending' and expires_at <= ? order by expires_at limit ?"
-        return await self._transact(lambda: [tuple(row) for row in self._rows(sql, self._now(), limit)])
+        return row is not None

@@ -1,0 +1,150 @@
+"""One PostgreSQL database: a pool of connections, what its faults mean, the clock, and rows of the floors above."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import asynccontextmanager
+from datetime import datetime, timedelta
+from typing import Any
+
+import asyncpg
+
+from workflows.storage import dialect
+from workflows.storage.base import StoreUnavailableError
+from workflows.storage.migrations import Schema, schemas_of
+from workflows.storage.migrations.engine import ENGINE
+from workflows.storage.postgres.upgrade import upgrade
+from workflows.storage.schema import Select, Table, Write
+
+POSTGRES = dialect.Postgres()
+
+UNREACHABLE = (
+    OSError,
+    asyncio.TimeoutError,
+    asyncpg.PostgresConnectionError,
+    asyncpg.exceptions.CannotConnectNowError,
+    asyncpg.exceptions.OperatorInterventionError,
+    asyncpg.exceptions.InsufficientResourcesError,
+    asyncpg.exceptions.TransactionRollbackError,
+)
+"""Faults that may pass. What was asked may have been committed or not."""
+
+SESSION = {"synchronous_commit": "on", "default_transaction_isolation": "read committed", "timezone": "UTC"}
+
+PING = "select 1"
+NOW = "select threadline_now()"
+SET_CLOCK = "update threadline_clock set shift = $1"
+
+
+class Database:
+    """The connections to one database."""
+
+    def __init__(
+        self, dsn: str, *, tables: Iterable[Table | Schema] = (), pool_size: int = 10, timeout_s: float = 10.0
+    ) -> None:
+        self._dsn = dsn
+        self._schemas = schemas_of(ENGINE, *tables)
+        self._pool_size = pool_size
+        self._timeout_s = timeout_s
+        self._pool: asyncpg.Pool[asyncpg.Record] | None = None
+
+    # Life
+
+    async def open(self) -> None:
+        if self._pool is not None:
+            return
+        self._pool = pool = await self._connect()
+        try:
+            async with self._connection() as connection:
+                await upgrade(connection, self._schemas)
+        except BaseException:
+            self._pool = None  # a pool without its schema must not pass for open
+            await pool.close()
+            raise
+
+    async def _connect(self) -> "asyncpg.Pool[asyncpg.Record]":
+        try:
+            return await asyncpg.create_pool(
+                self._dsn,
+                min_size=1,
+                max_size=self._pool_size,
+                timeout=self._timeout_s,
+                command_timeout=self._timeout_s,
+                reset=_keep,
+                server_settings=SESSION,
+            )
+        except UNREACHABLE as error:
+            raise StoreUnavailableError(f"PostgreSQL can't be reached: {type(error).__name__}: {error}") from error
+
+    async def close(self) -> None:
+        if self._pool is not None:
+            pool, self._pool = self._pool, None
+            await pool.close()
+
+    async def ping(self) -> None:
+        await self._fetch(PING)
+
+    async def now(self) -> datetime:
+        ((at,),) = await self._fetch(NOW)
+        assert isinstance(at, datetime)
+        return at
+
+    async def set_clock_offset(self, offset: timedelta) -> None:
+        """Move the database's clock, for every process on it. For tests and the emulator."""
+        await self._fetch(SET_CLOCK, offset)
+
+    # Statements
+
+    @asynccontextmanager
+    async def _connection(self) -> AsyncIterator[Any]:
+        if self._pool is None:
+            raise StoreUnavailableError("the store is not open")
+        try:
+            async with self._pool.acquire(timeout=self._timeout_s) as connection:
+                yield connection
+        except UNREACHABLE as error:
+            raise StoreUnavailableError(f"PostgreSQL: {type(error).__name__}: {error}") from error
+        except asyncpg.InterfaceError as error:
+            if "clos" not in str(error):  # "connection is closed", "pool is closing"; anything else is a fault of ours
+                raise
+            raise StoreUnavailableError(f"PostgreSQL: {error}") from error
+
+    async def _fetch(self, statement: str, *parameters: Any) -> list[asyncpg.Record]:
+        async with self._connection() as connection:
+            rows: list[asyncpg.Record] = await connection.fetch(statement, *parameters)
+            return rows
+
+    async def _row(self, statement: str, *parameters: Any) -> asyncpg.Record | None:
+        rows = await self._fetch(statement, *parameters)
+        return rows[0] if rows else None
+
+    async def _guarded(
+        self, ctes: str, result: str, *parameters: Any, writes: Sequence[Write] = ()
+    ) -> asyncpg.Record | None:
+        """Send a statement of `ctes` and what it selects. `writes` ride along, in effect only if its CTE `g` has a row."""
+        riders = dialect.Parameters(POSTGRES, start=len(parameters))
+        texts = [f", w{n} as ({dialect.write(each, riders, guard='g')})" for n, each in enumerate(writes)]
+        return await self._row("".join((ctes, *texts, result)), *parameters, *riders.values)
+
+    # Rows of the floors above
+
+    async def read(self, query: Select) -> list[dict[str, Any]]:
+        parameters = dialect.Parameters(POSTGRES)
+        rows = await self._fetch(dialect.select(query, parameters), *parameters.values)
+        return [dialect.decode_row(POSTGRES, query.table, row) for row in rows]
+
+    async def write(self, *writes: Write) -> int:
+        if len(writes) == 1:
+            async with self._connection() as connection:
+                return await _apply(connection, writes[0])
+        async with self._connection() as connection, connection.transaction():
+            return sum([await _apply(connection, each) for each in writes])
+
+
+async def _apply(connection: Any, change: Write) -> int:
+    parameters = dialect.Parameters(POSTGRES)
+    tag: str = await connection.execute(dialect.write(change, parameters), *parameters.values)
+    return int(tag.rsplit(" ", 1)[-1])
+
+
+async def _keep(connection: Any) -> None:
+    """Nothing to reset: sessions keep no state here, and asyncpg's own reset costs a round trip per release."""

@@ -1,0 +1,134 @@
+"""Runs: started, ended, suspended, listed."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from workflows.storage.base import EndOutcome, NewRun, RunRow, RunState, StoreUnavailableError
+from workflows.storage.postgres.database import POSTGRES
+from workflows.storage.postgres.signals import LIVE_CONFLICT, RING, SignalOperations
+from workflows.storage.rows import run_row
+from workflows.storage.schema import Write
+from workflows.storage.tables import LIVE, RUN_COLUMNS
+
+START = """
+with g as (
+  insert into runs (run_id, tenant, workflow, version, key, queue, priority, input, trace_id, deployment, parent_id, parent_path,
+                    max_attempts, available_at, paused)
+  values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, coalesce($14, threadline_now()), $15)
+  on conflict do nothing returning run_id, tenant)
+"""
+START_RESULT = "select run_id from g"
+
+# $1 tenant $2 workflow $3 key
+LIVE_RUN = f"select run_id from runs where tenant = $1 and workflow = $2 and key = $3 and {LIVE}"
+
+# $1 run $2 fence $3 state $4 inbox seen $5 successor's id $6 error $7 output
+END = f"""
+with g as (update runs set state = $3, owner = null, error = $6::json, output = $7::bytea, finished_at = threadline_now()
+            where run_id = $1 and fence = $2 and state = 'running' and inbox_seq = $4 returning *),
+m as (select s.seq, row_number() over (order by s.seq) n from signals s join g using (run_id)
+       where s.consumed_by is null and s.carried = 0 and g.key is not null and s.name not like '$%'),
+x as (select s.* from signals s join g using (run_id) where s.consumed_by is null and (s.carried > 0 or g.key is null) and s.name not like '$%'),
+u as (insert into runs (run_id, tenant, workflow, version, key, queue, priority, trace_id, max_attempts, inbox_seq)
+      select $5, tenant, workflow, version, key, queue, priority, $5, max_attempts, (select count(*) from m) from g where exists (select from m) returning run_id),
+v as (update signals s set run_id = u.run_id, seq = m.n, carried = 1 from u, m where s.run_id = $1 and s.seq = m.seq returning s.seq),
+d as (insert into dead_signals (tenant, run_id, seq, workflow, key, name, dedup_key, payload, carried, created_at)
+      select g.tenant, x.run_id, x.seq, g.workflow, g.key, x.name, x.dedup_key, x.payload, x.carried, x.created_at from x, g
+      on conflict do nothing),
+y as (update signals s set consumed_by = '$dead' from x where s.run_id = x.run_id and s.seq = x.seq),
+p as (select q.tenant, q.workflow, q.version, q.key, q.queue, q.trace_id, q.max_attempts from g join runs q on q.run_id = g.parent_id where q.key is not null),
+r as (insert into runs (run_id, tenant, workflow, version, key, queue, trace_id, max_attempts, inbox_seq)
+      select $5 || '-p', tenant, workflow, version, key, queue, trace_id, max_attempts, 1 from p
+      on conflict {LIVE_CONFLICT} {RING} returning run_id, inbox_seq),
+s as (insert into signals (run_id, seq, name, dedup_key, payload)
+      select r.run_id, r.inbox_seq, 'task', 'task:' || $1,
+             convert_to(json_build_object('run_id', $1::text, 'path', g.parent_path, 'state', $3::text)::text, 'utf8') from r, g
+      on conflict do nothing)
+"""
+"""Unread signals go to a successor of the same key (`m u v`); those carried before, or that nobody can take up, die (`x d y`)."""
+
+END_RESULT = (
+    "select (select count(*) from g) as ended, (select run_id from u) as successor, (select count(*) from v) as carried"
+)
+
+# $1 run $2 state $3 fence
+ENDED = "select state = $2 and fence = $3 from runs where run_id = $1"
+
+# $1 run $2 fence $3 inbox seen $4 until
+SUSPEND = """
+update runs set state = 'suspended', owner = null, attempts = 0, available_at = coalesce($4::timestamptz, 'infinity')
+ where run_id = $1 and fence = $2 and state = 'running' and inbox_seq = $3 and not cancel_requested returning true
+"""
+
+# $1 run $2 tenant or null
+RUN = f"select {RUN_COLUMNS} from runs where run_id = $1 and ($2::text is null or tenant = $2)"
+
+# $1 tenant $2 workflow $3 key $4 states $5 last run of the page before $6 limit; each but the last may be null or empty
+LIST = f"""
+select {RUN_COLUMNS} from runs where ($1::text is null or tenant = $1) and ($2::text is null or workflow = $2)
+   and ($3::text is null or key = $3) and (cardinality($4::text[]) = 0 or state = any($4))
+   and ($5::text is null or (created_at, run_id) < (select created_at, run_id from runs where run_id = $5))
+ order by created_at desc, run_id desc limit $6
+"""
+
+
+class RunOperations(SignalOperations):
+    """Starts, ends and lists runs."""
+
+    async def start(self, run: NewRun, *, writes: Sequence[Write] = ()) -> str:
+        for _ in range(3):  # a live run may end between the two statements
+            row = await self._guarded(
+                START, START_RESULT, run.run_id, run.tenant, run.workflow, run.version, run.key, run.queue, run.priority, run.input,
+                run.trace_id, run.deployment, run.parent_id, run.parent_path, run.max_attempts, run.available_at, run.paused,
+                writes=writes,
+            )  # fmt: skip
+            if row is not None or await self.run(run.run_id) is not None:
+                return run.run_id
+            if (live := await self._row(LIVE_RUN, run.tenant, run.workflow, run.key)) is not None:
+                return str(live[0])
+        raise StoreUnavailableError(
+            f"the run {run.run_id} could not be inserted for key {run.key!r}: its live run keeps changing"
+        )
+
+    async def end(
+        self,
+        run_id: str,
+        fence: int,
+        state: RunState,
+        *,
+        inbox_seen: int,
+        successor_id: str,
+        output: bytes | None = None,
+        error: dict[str, Any] | None = None,
+        writes: Sequence[Write] = (),
+    ) -> EndOutcome:
+        row = await self._guarded(
+            END, END_RESULT, run_id, fence, state.value, inbox_seen, successor_id, POSTGRES.encode("json", error), output,
+            writes=writes,
+        )  # fmt: skip
+        assert row is not None
+        if row["ended"]:
+            return EndOutcome(ended=True, successor=row["successor"], carried=row["carried"])
+        again = await self._row(ENDED, run_id, state.value, fence)
+        return EndOutcome(ended=bool(again and again[0]), successor=None, carried=0)
+
+    async def suspend(self, run_id: str, fence: int, *, inbox_seen: int, until: datetime | None) -> bool:
+        return await self._row(SUSPEND, run_id, fence, inbox_seen, until) is not None
+
+    async def run(self, run_id: str, *, tenant: str | None = None) -> RunRow | None:
+        row = await self._row(RUN, run_id, tenant)
+        return None if row is None else run_row(POSTGRES, row)
+
+    async def runs(
+        self,
+        *,
+        tenant: str | None = None,
+        workflow: str | None = None,
+        key: str | None = None,
+        states: Sequence[RunState] = (),
+        limit: int = 100,
+        before: str | None = None,
+    ) -> list[RunRow]:
+        rows = await self._fetch(LIST, tenant, workflow, key, [state.value for state in states], before, limit)
+        return [run_row(POSTGRES, row) for row in rows]

@@ -1,0 +1,87 @@
+"""Signals, and what brings them to a run: the live one of a key, or a new one."""
+
+from collections.abc import Sequence
+
+from workflows.storage.base import DeadSignal, NewRun, Signal, SignalOutcome
+from workflows.storage.postgres.database import POSTGRES, Database
+from workflows.storage.rows import dead_signal, signal
+from workflows.storage.schema import Select, Write
+from workflows.storage.tables import DEAD_SIGNALS, LIVE
+
+LIVE_CONFLICT = f"(tenant, workflow, key) where key is not null and {LIVE}"
+"""The one live run of a key, as ON CONFLICT names it."""
+
+RING = """do update set inbox_seq = runs.inbox_seq + 1,
+    available_at = case runs.state when 'suspended' then threadline_now() else runs.available_at end,
+    state = case runs.state when 'suspended' then 'ready' else runs.state end"""
+"""What accepting a signal does to a live run: count it, and wake the run if it sleeps."""
+
+# $1 tenant $2 workflow $3 version $4 key $5 id for a new run $6 dedup key $7 name $8 payload $9 queue $10 trace $11 input $12 max_attempts
+# $13 priority $14 deployment
+SIGNAL_WITH_START = f"""
+with g as (insert into received (tenant, dedup_key) values ($1, $6) on conflict do nothing returning tenant),
+r as (insert into runs (run_id, tenant, workflow, version, key, queue, trace_id, input, max_attempts, priority, deployment, inbox_seq)
+      select $5, $1, $2, $3, $4, $9, $10, $11::bytea, $12::bigint, $13::bigint, $14::text, 1 from g
+      on conflict {LIVE_CONFLICT} {RING} returning run_id, inbox_seq),
+s as (insert into signals (run_id, seq, name, dedup_key, payload) select run_id, inbox_seq, $7, $6, $8 from r)
+"""
+SIGNAL_WITH_START_RESULT = (
+    "select (select run_id from r) as run_id, (select inbox_seq from r) as seq, not exists (select from g) as duplicate"
+)
+
+# $1 run $2 name $3 dedup key $4 payload $5 tenant
+SIGNAL = f"""
+with g as (update runs set inbox_seq = inbox_seq + 1, cancel_requested = cancel_requested or $2 = '$cancel',
+        available_at = case when state = 'suspended' then threadline_now() else available_at end,
+        state = case when state = 'suspended' then 'ready' else state end
+      where run_id = $1 and tenant = $5 and {LIVE}
+        and not exists (select from signals where run_id = $1 and dedup_key = $3) returning run_id, tenant, inbox_seq),
+s as (insert into signals (run_id, seq, name, dedup_key, payload) select run_id, inbox_seq, $2, $3, $4 from g on conflict do nothing returning seq)
+"""
+"""A cancel also sets the flag, so that neither SUSPEND nor the end can pass it."""
+
+SIGNAL_RESULT = """
+select (select seq from s) as seq, exists (select from signals where run_id = $1 and dedup_key = $3) as duplicate
+"""
+
+# $1 run $2 dedup key
+PAYLOAD = "select coalesce(payload, 'null') from signals where run_id = $1 and dedup_key = $2"
+
+INBOX = """
+select seq, name, dedup_key, payload, carried, created_at from signals where run_id = $1 and consumed_by is null order by seq
+"""
+
+
+class SignalOperations(Database):
+    """Accepts signals."""
+
+    async def signal_with_start(
+        self, run: NewRun, *, name: str, dedup_key: str, payload: bytes | None, writes: Sequence[Write] = ()
+    ) -> SignalOutcome:
+        row = await self._guarded(
+            SIGNAL_WITH_START, SIGNAL_WITH_START_RESULT, run.tenant, run.workflow, run.version, run.key, run.run_id, dedup_key, name,
+            payload, run.queue, run.trace_id, run.input, run.max_attempts, run.priority, run.deployment, writes=writes,
+        )  # fmt: skip
+        assert row is not None
+        return SignalOutcome(row["run_id"], row["seq"], started=row["run_id"] == run.run_id, duplicate=row["duplicate"])
+
+    async def signal(
+        self, run_id: str, *, tenant: str, name: str, dedup_key: str, payload: bytes | None
+    ) -> SignalOutcome:
+        row = await self._guarded(SIGNAL, SIGNAL_RESULT, run_id, name, dedup_key, payload, tenant)
+        assert row is not None
+        accepted = row["seq"] is not None
+        return SignalOutcome(
+            run_id if accepted else None, row["seq"], started=False, duplicate=not accepted and row["duplicate"]
+        )
+
+    async def signal_payload(self, run_id: str, dedup_key: str) -> bytes | None:
+        row = await self._row(PAYLOAD, run_id, dedup_key)
+        return None if row is None else bytes(row[0])
+
+    async def inbox(self, run_id: str) -> list[Signal]:
+        return [signal(POSTGRES, row) for row in await self._fetch(INBOX, run_id)]
+
+    async def dead_signals(self, *, tenant: str, limit: int = 100) -> list[DeadSignal]:
+        query = Select(DEAD_SIGNALS, {"tenant": tenant}, order=("-died_at",), limit=limit)
+        return [dead_signal(row) for row in await self.read(query)]

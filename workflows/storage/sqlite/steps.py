@@ -1,0 +1,108 @@
+"""Steps: records that finished together, and all that belongs to their commit, under the run's fence."""
+
+import json
+from collections.abc import Sequence
+
+from pydantic_core import to_json
+
+from workflows.storage.base import NewRun, Record, RunRow, StepBatch, StepOutcome
+from workflows.storage.rows import record, run_row
+from workflows.storage.sqlite.database import SQLITE
+from workflows.storage.sqlite.outbox import OutboxOperations
+from workflows.storage.sqlite.signals import SignalOperations
+from workflows.storage.tables import RUN_COLUMNS
+
+LOAD = "select path, status, output, error, started_at, seq, finished_at from steps where run_id = ?1 order by seq"
+
+# ?1 run ?2 paths, as JSON ?3 fence, or null for any
+RECORDED = """
+select count(*) from steps where run_id = ?1 and path in (select value from json_each(?2)) and (?3 is null or fence = ?3)
+"""
+
+# ?1 run ?2 fence ?3 number of records ?4 whether this is the end ?5 inbox seen ?6 output ?7 now
+ADVANCE = f"""
+update runs set step_seq = step_seq + ?3, attempts = 0,
+       state = case when ?4 then 'done' else state end, owner = case when ?4 then null else owner end,
+       output = case when ?4 then ?6 else output end, finished_at = case when ?4 then ?7 end
+ where run_id = ?1 and fence = ?2 and state = 'running' and (not ?4 or (inbox_seq = ?5 and not cancel_requested))
+returning {RUN_COLUMNS}
+"""
+
+INSERT_STEP = """
+insert into steps (run_id, path, seq, fence, status, output, error, started_at, finished_at)
+values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
+"""
+
+# ?1 run ?2 path of the step ?3 number
+CONSUME = "update signals set consumed_by = ?2 where run_id = ?1 and seq = ?3 and consumed_by is null"
+
+STANDING = "select state, fence, inbox_seq, cancel_requested from runs where run_id = ?1"
+
+RUN = f"select {RUN_COLUMNS} from runs where run_id = ?1"
+
+
+class StepOperations(SignalOperations, OutboxOperations):
+    """Records steps and reads them back."""
+
+    async def load(self, run_id: str) -> list[Record]:
+        return [record(SQLITE, row) for row in await self._call(lambda: self._rows(LOAD, run_id))]
+
+    async def step(self, run_id: str, fence: int, batch: StepBatch) -> StepOutcome:
+        return await self._transact(lambda: self._step(run_id, fence, batch))
+
+    def _step(self, run_id: str, fence: int, batch: StepBatch) -> StepOutcome:
+        row = self._advance(run_id, fence, batch)
+        if row is None:
+            return self._step_refused(run_id, fence, batch)
+        self._record(run_id, fence, row.step_seq, batch.records)
+        path = batch.records[0].path if batch.records else "$end"
+        for seq in batch.consumed:
+            self._one(CONSUME, run_id, path, seq)
+        self._hint(batch.hints)
+        for child in batch.children:
+            self._insert_run(child)
+        self._apply(batch.writes)
+        parent = self._wake_parent(row, batch.successor_id) if batch.done else None
+        return StepOutcome(
+            recorded=True, owned=not batch.done, inbox_seq=row.inbox_seq, cancel_requested=row.cancel_requested, parent_run=parent
+        )  # fmt: skip
+
+    def _advance(self, run_id: str, fence: int, batch: StepBatch) -> RunRow | None:
+        if self._recorded(run_id, batch):
+            return None
+        seen, output = batch.inbox_seen, batch.output
+        row = self._one(ADVANCE, run_id, fence, len(batch.records), batch.done, seen, output, self._now())
+        return None if row is None else run_row(SQLITE, row)
+
+    def _recorded(self, run_id: str, batch: StepBatch, fence: int | None = None) -> int:
+        paths = json.dumps([each.path for each in batch.records])
+        return int(self._one(RECORDED, run_id, paths, fence)[0])
+
+    def _step_refused(self, run_id: str, fence: int, batch: StepBatch) -> StepOutcome:
+        row = self._one(STANDING, run_id)
+        if row is None:
+            return StepOutcome(recorded=False, owned=False, inbox_seq=0, cancel_requested=False)
+        state, now_fence, inbox_seq, cancel = row
+        mine = bool(batch.records) and self._recorded(run_id, batch, fence) == len(batch.records)
+        ended = batch.done and state == "done" and now_fence == fence
+        recorded = ended if batch.done else mine
+        return StepOutcome(recorded, state == "running" and now_fence == fence, inbox_seq, bool(cancel))
+
+    def _record(self, run_id: str, fence: int, step_seq: int, records: Sequence[Record]) -> None:
+        for seq, each in enumerate(records, step_seq - len(records) + 1):
+            self._one(
+                INSERT_STEP, run_id, each.path, seq, fence, each.status, each.output, SQLITE.encode("json", each.error),
+                SQLITE.encode("time", each.started_at), self._now(),
+            )  # fmt: skip
+
+    def _wake_parent(self, run: RunRow, successor_id: str) -> str | None:
+        """The end of a child is a signal to its parent's key."""
+        found = None if run.parent_id is None else self._one(RUN, run.parent_id)
+        if found is None or (parent := run_row(SQLITE, found)).key is None:
+            return None
+        payload = to_json({"run_id": run.run_id, "path": run.parent_path, "state": run.state})
+        new = NewRun(
+            f"{successor_id}-p", parent.tenant, parent.workflow, parent.version, parent.key, parent.queue, trace_id=parent.trace_id,
+            max_attempts=parent.max_attempts,
+        )  # fmt: skip
+        return self._deliver(new, "task", f"task:{run.run_id}", payload)[0]
