@@ -1,0 +1,1 @@
+"""The storage operations: one suite, every backend, a module for each noun."""

@@ -1,0 +1,70 @@
+"""Rows of the floors above."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from tests.conformance.conftest import NOTES, AnyStore
+from workflows.storage import Delete, Insert, Is, Select, Update
+
+
+async def test_every_query_must_name_a_tenant() -> None:
+    for make in (
+        lambda: Select(NOTES, {"id": "x"}),
+        lambda: Insert(NOTES, {"id": "x"}),
+        lambda: Update(NOTES, {}, {"n": 1}),
+        lambda: Delete(NOTES, {"tenant": None}),
+    ):
+        with pytest.raises(ValueError, match="tenant"):
+            make()
+
+
+async def test_a_column_that_does_not_exist_is_named() -> None:
+    with pytest.raises(ValueError, match="notes has no column 'nope'"):
+        Select(NOTES, {"tenant": "T1", "nope": 1})
+
+
+async def test_conditions_order_and_limit(store: AnyStore) -> None:
+    at = datetime(2026, 11, 1, tzinfo=UTC)
+    await store.write(
+        *(Insert(NOTES, {"tenant": "T1", "id": str(n), "n": n, "at": at + timedelta(days=n)}) for n in range(5))
+    )
+    query = Select(
+        NOTES, {"tenant": "T1", "n": Is(">=", 1), "at": Is("<", at + timedelta(days=4))}, order=("-n",), limit=2
+    )
+    assert [(row["n"], row["at"]) for row in await store.read(query)] == [
+        (3, at + timedelta(days=3)),
+        (2, at + timedelta(days=2)),
+    ]
+    assert [
+        row["n"] for row in await store.read(Select(NOTES, {"tenant": "T1", "n": Is("in", [0, 4])}, order=("n",)))
+    ] == [0, 4]
+    assert await store.read(Select(NOTES, {"tenant": "T1", "n": Is("in", [])})) == []
+    assert len(await store.read(Select(NOTES, {"tenant": "T1", "body": None}))) == 5
+    assert await store.read(Select(NOTES, {"tenant": "T1", "body": Is("!=", None)})) == []
+
+
+async def test_conflicts_do_nothing_replace_or_fail(store: AnyStore) -> None:
+    row = {"tenant": "T1", "id": "x", "n": 1}
+    await store.write(Insert(NOTES, row))
+    assert await store.write(Insert(NOTES, {**row, "n": 2})) == 0
+    await store.write(Insert(NOTES, {**row, "n": 3}, on_conflict="replace"))
+    assert (await store.read(Select(NOTES, {"tenant": "T1"})))[0]["n"] == 3
+    with pytest.raises(Exception, match=r"(?i)unique"):
+        await store.write(Insert(NOTES, {**row, "n": 4}, on_conflict="fail"))
+
+
+async def test_several_writes_are_one_transaction(store: AnyStore) -> None:
+    with pytest.raises(Exception, match=r"(?i)unique"):
+        await store.write(
+            Insert(NOTES, {"tenant": "T1", "id": "x"}),
+            Insert(NOTES, {"tenant": "T1", "id": "x"}, on_conflict="fail"),
+        )
+    assert await store.read(Select(NOTES, {"tenant": "T1"})) == []
+
+
+async def test_text_is_data_never_sql(store: AnyStore) -> None:
+    text = "'; drop table notes; --"
+    await store.write(Insert(NOTES, {"tenant": text, "id": text, "body": {"k": "\u0000\U0001f600"}}))
+    (row,) = await store.read(Select(NOTES, {"tenant": text}))
+    assert (row["id"], row["body"]) == (text, {"k": "\u0000\U0001f600"})
