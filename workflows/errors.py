@@ -156,8 +156,12 @@ def describe(error: BaseException) -> dict[str, Any]:
     if isinstance(error, StepFailedError):
         return error.failure
     causes: list[list[str]] = []
-    cause = error.__cause__ or error.__context__
+    cause = _cause(error)
     while cause is not None and len(causes) < 5:
         causes.append([type(cause).__name__, str(cause)[:500]])
-        cause = cause.__cause__ or cause.__context__
+        cause = _cause(cause)
     return {"type": type(error).__name__, "message": str(error)[:2000], "causes": causes}
+
+
+def _cause(error: BaseException) -> BaseException | None:
+    return error.__cause__ or (None if error.__suppress_context__ else error.__context__)

@@ -17,7 +17,8 @@ Out = TypeVar("Out")
 Next = TypeVar("Next")
 Item = TypeVar("Item")
 
-Node = "Step[Any, Any] | Workflow[Any, Any]"
+Condition = Callable[[Out], bool] | Callable[[Out, Any], bool]
+LoopCondition = Callable[[Out], bool] | Callable[[Out, int], bool] | Callable[[Out, int, Any], bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,7 @@ class Branch:
     """Run the first node, or all nodes, whose condition holds."""
 
     id: str
-    arms: tuple[tuple[Callable[[Any], bool], Any], ...]
+    arms: tuple[tuple[Callable[..., bool], Any], ...]
     otherwise: Any = None
     mode: Literal["first", "all"] = "first"
 
@@ -72,7 +73,7 @@ class Map:
     """Reshape the value; pure, no record."""
 
     id: str
-    function: Callable[[Any], Any]
+    function: Callable[..., Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,11 +150,14 @@ class Builder(Generic[In, Out]):
 
     def branch(
         self,
-        *arms: "tuple[Callable[[Out], bool], Step[Out, Next] | Workflow[Out, Next]]",
+        *arms: "tuple[Condition[Out], Step[Out, Next] | Workflow[Out, Next]]",
         otherwise: "Step[Out, Next] | Workflow[Out, Next] | None" = None,
         mode: Literal["first", "all"] = "first",
     ) -> "Builder[In, Next]":
-        """Run the first arm whose condition holds ("first"), or all of them in parallel ("all": a mapping by id)."""
+        """Run the first arm whose condition holds ("first"), or all of them in parallel ("all": a mapping by id).
+
+        A condition is a pure function of the value, or of the value and the run's state.
+        """
         return self._add(Branch(self._auto("branch"), arms, otherwise, mode))
 
     def foreach(
@@ -165,25 +169,25 @@ class Builder(Generic[In, Out]):
     def dowhile(
         self,
         node: "Step[Out, Out] | Workflow[Out, Out]",
-        condition: Callable[[Out, int], bool] | Callable[[Out], bool],
+        condition: LoopCondition[Out],
         *,
         max_iterations: int,
     ) -> "Builder[In, Out]":
-        """Run `node`, and again while `condition(output[, iterations])` holds. Passing `max_iterations` is an IterationLimitError."""
+        """Run `node`, and again while `condition(output[, iterations[, state]])` holds. Passing `max_iterations` is an IterationLimitError."""
         return self._add(Loop(node.id, node, condition, wanted=True, max_iterations=max_iterations))
 
     def dountil(
         self,
         node: "Step[Out, Out] | Workflow[Out, Out]",
-        condition: Callable[[Out, int], bool] | Callable[[Out], bool],
+        condition: LoopCondition[Out],
         *,
         max_iterations: int,
     ) -> "Builder[In, Out]":
-        """Run `node`, and again until `condition(output[, iterations])` holds."""
+        """Run `node`, and again until `condition(output[, iterations[, state]])` holds."""
         return self._add(Loop(node.id, node, condition, wanted=False, max_iterations=max_iterations))
 
-    def map(self, function: Callable[[Out], Next]) -> "Builder[In, Next]":
-        """Reshape the value with a pure function; costs no commit."""
+    def map(self, function: Callable[[Out], Next] | Callable[[Out, Any], Next]) -> "Builder[In, Next]":
+        """Reshape the value with a pure function of it, or of it and the run's state; costs no commit."""
         return self._add(Map(self._auto("map"), function))
 
     def sleep(self, seconds: float | Callable[[Out], float]) -> "Builder[In, Out]":

@@ -1,0 +1,115 @@
+"""What a run tells of itself: callbacks, progress and live events."""
+
+import asyncio
+from typing import Any
+
+from tests.conformance.engine.steps import READ, boom, double, increment
+from tests.conformance.engines import Boot, in_state, until
+from workflows import Callbacks, Moment, RunState, StepContext, step, workflow
+
+
+def recording(told: list[tuple[str, Any]]) -> Callbacks:
+    def note(name: str) -> Any:
+        async def callback(moment: Moment) -> None:
+            told.append((name, moment.path or moment.state.value))
+
+        return callback
+
+    names = ("on_start", "on_step", "on_suspend", "on_finish", "on_error")
+    return Callbacks(**{name: note(name) for name in names})
+
+
+async def test_they_are_told_of_a_runs_life_in_order(boot: Boot) -> None:
+    told: list[tuple[str, Any]] = []
+    flow = workflow("w", callbacks=recording(told)).then(double).wait_for("go", int).then(increment).commit()
+    async with boot(flow) as engine:
+        run = await engine.start(flow, 1)
+        await in_state(engine, run.id, RunState.SUSPENDED)
+        await until(lambda: _told(told, "on_suspend"))
+        await engine.signal(run.id, "go", 1)
+        await run.result(timeout=10)
+        await until(lambda: _told(told, "on_finish"))
+    assert told == [
+        ("on_start", "running"),
+        ("on_step", "double"),
+        ("on_suspend", "suspended"),
+        ("on_step", "increment"),
+        ("on_finish", "done"),
+    ]
+
+
+async def test_a_failure_is_told_before_the_end(boot: Boot) -> None:
+    told: list[tuple[str, Any]] = []
+    flow = workflow("w", callbacks=recording(told)).then(boom).commit()
+    async with boot(flow) as engine:
+        await in_state(engine, (await engine.start(flow, 1)).id, RunState.FAILED)
+        await until(lambda: _told(told, "on_finish"))
+    assert told == [("on_start", "running"), ("on_error", "failed"), ("on_finish", "failed")]
+
+
+async def test_one_that_raises_harms_nothing(boot: Boot) -> None:
+    def bad(moment: Moment) -> None:
+        raise RuntimeError("the callback's own fault")
+
+    callbacks = Callbacks(on_start=bad, on_step=bad, on_suspend=bad, on_finish=bad, on_error=bad)
+    flow = workflow("w", callbacks=callbacks).then(double).then(increment).commit()
+    async with boot(flow) as engine:
+        assert await (await engine.start(flow, 2)).result(timeout=10) == 5
+
+
+async def test_one_that_hangs_is_given_up(boot: Boot, monkeypatch: Any) -> None:
+    monkeypatch.setattr("workflows.callbacks.LIMIT_S", 0.05)
+
+    async def hang(moment: Moment) -> None:
+        await asyncio.Event().wait()
+
+    flow = workflow("w", callbacks=Callbacks(on_step=hang)).then(double).then(increment).commit()
+    async with boot(flow) as engine:
+        assert await (await engine.start(flow, 2)).result(timeout=10) == 5
+
+
+async def test_items_of_a_list_tell_of_their_progress(boot: Boot) -> None:
+    flow = workflow("w").wait_for("go", int).map(lambda n: list(range(n))).foreach(double, concurrency=2).commit()
+    async with boot(flow) as engine:
+        run = await engine.start(flow, None)
+        seen: list[tuple[int, int]] = []
+
+        async def listen(event: Any) -> None:
+            if event.type == "progress":
+                seen.append((event.data["done"], event.data["total"]))
+
+        await engine.pubsub.subscribe(f"default:run:{run.id}", listen)
+        await engine.signal(run.id, "go", 4)
+        await run.result(timeout=10)
+        await until(lambda: _length(seen, 4))
+    assert sorted(seen) == [(1, 4), (2, 4), (3, 4), (4, 4)]
+
+
+async def test_a_steps_own_events_reach_whoever_listens(boot: Boot) -> None:
+    @step(effect=READ)
+    async def talk(n: int, ctx: StepContext) -> int:
+        await ctx.emit("token", text="hello")
+        return n
+
+    flow = workflow("w").wait_for("go", int).then(talk).commit()
+    async with boot(flow) as engine:
+        run = await engine.start(flow, None)
+        seen: list[Any] = []
+
+        async def listen(event: Any) -> None:
+            if event.type == "token":
+                seen.append((event.data["text"], event.data["path"]))
+
+        await engine.pubsub.subscribe(f"default:run:{run.id}", listen)
+        await engine.signal(run.id, "go", 4)
+        await run.result(timeout=10)
+        await until(lambda: _length(seen, 1))
+    assert seen == [("hello", "talk")]
+
+
+async def _told(told: list[tuple[str, Any]], name: str) -> bool:
+    return any(each[0] == name for each in told)
+
+
+async def _length(seen: list[Any], wanted: int) -> bool:
+    return len(seen) == wanted
