@@ -40,6 +40,9 @@ def _parser() -> argparse.ArgumentParser:
         ("clock", "fire schedules and sweeps; any number may run"),
     ):
         commands.add_parser(name, help=words).set_defaults(run=_role, role=name)
+    commands.add_parser("doctor", help="say what is wrong with the runs; exit status 1 if anything is").set_defaults(
+        run=_doctor
+    )
     # These three are reached by the script of that name, which sets up what they need.
     dev = commands.add_parser(
         "dev", prog="./dev run", help="everything in one process, with a local Slack and its web page"
@@ -60,6 +63,18 @@ def _role(arguments: argparse.Namespace) -> int:
     configure_logs(settings.log_level, people=settings.environment == "dev")
     role = arguments.role
     return _run(serve(settings, slack=role == "web", worker=role == "worker", clock=role == "clock"))
+
+
+def _doctor(arguments: argparse.Namespace) -> int:
+    from bot.roles import examine
+
+    settings = load_settings()
+    configure_logs("warning", people=True)
+    findings = asyncio.run(examine(settings))
+    for each in findings:
+        sys.stdout.write(f"{each.kind}: {each.message}\n")
+    sys.stdout.write("" if findings else "all runs are well\n")
+    return 1 if findings else 0
 
 
 def _dev(arguments: argparse.Namespace) -> int:

@@ -13,6 +13,7 @@ from aiohttp import web
 from agent.calls import BeforeTool
 from bot.service import Service
 from bot.settings import Settings, SettingsError
+from workflows.doctor import Finding
 from workflows.storage import StoreUnavailableError
 
 CONNECT_S = 60.0
@@ -29,6 +30,16 @@ async def serve(settings: Settings, *, slack: bool, worker: bool, clock: bool) -
             structlog.get_logger().info("serving", url=url, web=slack, worker=worker, clock=clock)
             await leaving.wait()
             structlog.get_logger().info("leaving")
+    finally:
+        await service.close()
+
+
+async def examine(settings: Settings) -> list[Finding]:
+    """What is wrong with the runs. Raises SettingsError when the database can't be reached."""
+    service = Service(settings, worker=False, clock=False)
+    await _opened(service, asyncio.Event())
+    try:
+        return await service.engine.doctor()
     finally:
         await service.close()
 

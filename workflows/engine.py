@@ -10,6 +10,7 @@ from typing import Any, Self, TypeVar
 import structlog
 
 from workflows.clock import Clock, Sweep
+from workflows.doctor import Finding, diagnose
 from workflows.driver import Driver
 from workflows.errors import NoExecutorError
 from workflows.execution import Execution, StoreExecution
@@ -273,6 +274,10 @@ class Engine:
                     "approval_not_expired", tenant=tenant, approval=approval_id, error=str(error)
                 )
         return len(expired)
+
+    async def doctor(self) -> list[Finding]:
+        """What is wrong with the runs of all tenants, as a process with these workflows sees it: stranded, overdue and dead ones."""
+        return await diagnose(self.store, self.workflows.keys())
 
     def workflow(self, name: str) -> Workflow[Any, Any]:
         """The version of a workflow that was added last. Raises NoExecutorError."""
