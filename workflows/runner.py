@@ -1,6 +1,7 @@
 """Runs one step: intent, tries, time limit, retries, and the one record of how it ended."""
 
 import asyncio
+import inspect
 import random
 from contextlib import nullcontext
 from datetime import UTC, datetime, timedelta
@@ -240,6 +241,7 @@ class StepRunner:
                 step.compensate,
                 step.output,
                 Any,
+                takes_context=len(inspect.signature(step.compensate).parameters) > 1,
                 effect=Effect.IDEMPOTENT,
                 retry=Retry(times=5, base=0.2, cap=HOLD_S),
             )

@@ -144,6 +144,28 @@ class TestEffects:
                 await (await second.run(run.id)).result(timeout=10)
         assert seen == [None, {"way": 1}]
 
+    async def test_a_compensation_that_is_run_again_has_the_same_idempotency_key(self, boot: Boot) -> None:
+        started, keys = asyncio.Event(), []
+
+        async def refund(n: int, ctx: StepContext) -> None:
+            keys.append(ctx.idempotency_key)
+            if len(keys) == 1:
+                started.set()
+                await asyncio.Event().wait()
+
+        pay = step(id="pay", effect=Effect.IDEMPOTENT, compensate=refund)(_plus_one)
+        flow = workflow("w").then(pay).then(boom).commit()
+        async with boot(flow) as first:
+            run = await first.start(flow, 0)
+            await started.wait()
+            await kill(first)
+            await first.store.set_clock_offset(timedelta(minutes=1))
+            async with boot(flow, lease_s=0.2) as second:
+                with pytest.raises(RunFailedError, match="no 1"):
+                    await (await second.run(run.id)).result(timeout=10)
+        assert len(keys) == 2
+        assert len(set(keys)) == 1
+
     async def test_completed_steps_are_compensated_in_reverse_when_the_run_fails(self, boot: Boot) -> None:
         undone = []
 

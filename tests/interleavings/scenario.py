@@ -1,0 +1,232 @@
+"""What happens in one seed: runs of several kinds, people who talk, clocks, bad weather, and processes that die, freeze and leave."""
+
+import asyncio
+import random
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from pydantic_core import from_json
+
+from tests.flows import Attendant, Case, MemoryLedger, catalogue
+from tests.flows.attendant import TENANT
+from tests.flows.ledger import done
+from tests.invariants import Invariants, InvariantViolation
+from tests.simulation.cluster import Cluster, Node
+from tests.simulation.loop import VirtualLoop
+from tests.simulation.network import Weather
+from workflows import Effect, StepContext, Workflow, step, workflow
+from workflows.storage import MemoryStore, Store, StoreUnavailableError
+
+STORM_S = 15.0
+DISRUPTIONS = 4
+"""One fewer than the attempts a run has."""
+SETTLED_S = 600.0
+MakeStore = Callable[[], Store]
+
+
+class SeedFailed(AssertionError):
+    """What a seed brought to light, with how to see it again."""
+
+
+class Scenario:
+    """One seed. `play` runs it to its end and raises what it finds."""
+
+    def __init__(self, seed: int, *, make_store: MakeStore = MemoryStore) -> None:
+        self.seed = seed
+        self.ended = 0
+        self.digest = 0
+        self._make_store = make_store
+        self._rng = random.Random(seed)
+        self._ledger = MemoryLedger()
+        cases = catalogue(self._ledger)
+        self._cases = [cases[name] for name in self._rng.sample(sorted(cases), 5)]
+        self._talk, self._fired = _talk(), _fired(self._ledger)
+        self._accepted: set[str] = set()
+        self._attendants: list[tuple[Case, Attendant]] = []
+
+    def play(self) -> None:
+        """Raises SeedFailed."""
+        rng = self._rng
+        loop = VirtualLoop(
+            random.Random(rng.random()), disorder=rng.choice((0.1, 0.5, 1.0)), begin_s=rng.uniform(0, 60)
+        )
+        try:
+            loop.simulate(self._play(), within_s=STORM_S + SETTLED_S + 60)
+        except Exception as error:
+            trace = self._cluster.trace if hasattr(self, "_cluster") else ""
+            raise SeedFailed(
+                f"{trace}\nseed {self.seed}: {error}\nagain: THREADLINE_SEEDS={self.seed} ./dev test tests/interleavings"
+            ) from error
+
+    async def _play(self) -> None:
+        rng = self._rng
+        weather = Weather(*(rng.choice((0.0, 0.01, 0.05)) for _ in range(3)), lost_hint=rng.choice((0.0, 0.3, 1.0)))
+        store = self._make_store()
+        await store.open()
+        flows = [*(flow for case in self._cases for flow in case.flows), self._talk, self._fired]
+        self._cluster = Cluster(store, flows, rng=random.Random(rng.random()), weather=weather)
+        self._invariants = Invariants(store, workflows=flows)
+        client = await self._cluster.boot("client", worker=False)
+        for _ in range(rng.randint(1, 3)):
+            await self._boot()
+        await self._insist(
+            lambda: client.engine.schedule("fired", self._fired, 0, spec="* * * * *", tz="UTC", tenant=TENANT)
+        )
+        loop = self._cluster.loop
+        busy = [
+            loop.spawn(client.process, task)
+            for task in (*(self._attend(client, case) for case in self._cases), *self._people(client))
+        ]
+        await self._storm()
+        await self._insist(lambda: client.engine.store.delete_schedule(tenant=TENANT, name="fired"))
+        await asyncio.gather(*busy)
+        await self._settle(store)
+        await self._check(store)
+        await store.close()
+
+    async def _boot(self) -> Node:
+        return await self._cluster.boot("worker", clock=True, concurrency=self._rng.choice((1, 3, 10)))
+
+    # Clients
+
+    async def _attend(self, client: Node, case: Case) -> None:
+        """Start a run at some time, and do what it needs until it has ended."""
+        attendant = Attendant(client.engine, case, f"{case.name}-{self.seed}")
+        self._attendants.append((case, attendant))
+        await asyncio.sleep(self._rng.uniform(0, STORM_S / 2))
+        await self._insist(attendant.begin)
+        while (await self._insist(attendant.look)).state.live:
+            await asyncio.sleep(self._rng.uniform(0.3, 1.5))
+
+    def _people(self, client: Node) -> list[Any]:
+        return [self._say(client, f"m{number}", f"thread-{number % 2}") for number in range(6)]
+
+    async def _say(self, client: Node, text: str, key: str) -> None:
+        """Once it is accepted; now and then a second time, as an event that is delivered twice."""
+        await asyncio.sleep(self._rng.uniform(0, STORM_S))
+        for _ in range(self._rng.choice((1, 1, 2))):
+            await self._insist(
+                lambda: client.engine.signal_with_start(
+                    self._talk, tenant=TENANT, key=key, name="message", dedup_key=text, payload=text
+                )
+            )
+            self._accepted.add(text)
+
+    @staticmethod
+    async def _insist(operation: Callable[[], Awaitable[Any]]) -> Any:
+        """Ask again until it is known to have happened, as every client has to."""
+        while True:
+            try:
+                return await operation()
+            except StoreUnavailableError:
+                await asyncio.sleep(0.1)
+
+    # Weather
+
+    async def _storm(self) -> None:
+        for _ in range(self._rng.randint(1, DISRUPTIONS)):
+            await asyncio.sleep(self._rng.uniform(0.2, STORM_S / DISRUPTIONS))
+            await self._disrupt()
+            await self._invariants.check()
+        self._cluster.weather.calm()
+        for node in self._cluster.nodes:
+            if node.process.frozen:
+                node.thaw()
+        if not self._cluster.workers:
+            await self._boot()
+
+    async def _disrupt(self) -> None:
+        workers = [node for node in self._cluster.workers if not node.process.frozen]
+        what = self._rng.choice(("kill", "kill", "freeze", "freeze", "leave", "boot"))
+        if what == "boot" or not workers:
+            await self._boot()
+        elif what == "kill":
+            self._rng.choice(workers).kill()
+        elif what == "freeze":
+            self._freeze(self._rng.choice(workers))
+        else:
+            await self._rng.choice(workers).leave()
+
+    def _freeze(self, node: Node) -> None:
+        node.freeze()
+        self._cluster.loop.call_later(
+            self._rng.uniform(0.2, STORM_S), lambda: node.thaw() if node.process.frozen else None
+        )
+
+    # The end
+
+    async def _settle(self, store: Store) -> None:
+        async with asyncio.timeout(SETTLED_S):
+            while any(run.state.live for run in await store.runs(limit=1000)):
+                await asyncio.sleep(0.5)
+
+    async def _check(self, store: Store) -> None:
+        await self._invariants.check(settled=True, accepted=[(TENANT, text) for text in self._accepted])
+        entries, problems = self._ledger.entries(), []
+        for case, attendant in self._attendants:
+            row = await store.run(attendant.run_id, tenant=TENANT)
+            assert row is not None
+            family = {
+                row.run_id,
+                *(
+                    run.run_id
+                    for run in await store.runs(limit=1000)
+                    if run.parent_id == row.run_id or run.workflow == "notice"
+                ),
+            }
+            problems += case.problems(row, [entry for entry in entries if entry.run_id in family], disturbed=True)
+        problems += await self._unanswered(store)
+        problems += await self._fired_twice(store)
+        if problems:
+            raise InvariantViolation(problems)
+        self.ended = len(await store.runs(limit=1000))
+        self.digest = self._cluster.trace.digest
+
+    async def _unanswered(self, store: Store) -> list[str]:
+        """Every accepted message is in exactly one run's answer, or a dead letter."""
+        runs = [run for run in await store.runs(limit=1000) if run.workflow == self._talk.id]
+        answered = Counter(text for run in runs for text in from_json(run.output or b"[]"))
+        answered.update(letter.signal.dedup_key for letter in await store.dead_signals(tenant=TENANT))
+        return [
+            f"message {text} was answered {answered[text]} times"
+            for text in sorted(self._accepted)
+            if answered[text] != 1
+        ]
+
+    async def _fired_twice(self, store: Store) -> list[str]:
+        runs = [run for run in await store.runs(limit=1000) if run.workflow == self._fired.id]
+        fired = done(entry for entry in self._ledger.entries() if entry.what == "fired")["fired"]
+        times = Counter(run.key for run in runs)
+        found = [f"the schedule fired {count} times as {key}" for key, count in times.items() if count > 1]
+        return found if fired == len(runs) else [*found, f"{len(runs)} firings did their work {fired} times"]
+
+
+def _talk() -> Workflow[Any, Any]:
+    """Answers with what was said; a message may come while it works."""
+
+    async def listen(value: None, ctx: StepContext) -> list[str]:
+        return [signal.dedup_key for signal in await ctx.signals.drain("message")]
+
+    async def work(texts: list[str]) -> list[str]:
+        await asyncio.sleep(0.2)
+        return texts
+
+    async def again(texts: list[str], ctx: StepContext) -> list[str]:
+        return [*texts, *(signal.dedup_key for signal in await ctx.signals.drain("message"))]
+
+    return (
+        workflow("talk")
+        .then(step(id="listen", effect=Effect.PURE)(listen))
+        .then(step(id="work", effect=Effect.READ)(work))
+        .then(step(id="again", effect=Effect.PURE)(again))
+        .commit()
+    )
+
+
+def _fired(ledger: MemoryLedger) -> Workflow[Any, Any]:
+    async def fired(n: int, ctx: StepContext) -> int:
+        await ledger.did("fired", ctx)
+        return n
+
+    return workflow("fired").then(step(id="fired", effect=Effect.IDEMPOTENT)(fired)).commit()
