@@ -61,7 +61,12 @@ class Scenario:
 
     async def _play(self) -> None:
         rng = self._rng
-        weather = Weather(*(rng.choice((0.0, 0.01, 0.05)) for _ in range(3)), lost_hint=rng.choice((0.0, 0.3, 1.0)))
+        weather = Weather(
+            lost_request=rng.choice((0.0, 0.01, 0.05)),
+            lost_reply=rng.choice((0.0, 0.01, 0.05)),
+            slow=rng.choice((0.0, 0.01, 0.05)),
+            lost_hint=rng.choice((0.0, 0.3, 1.0)),
+        )
         store = self._make_store()
         await store.open()
         flows = [*(flow for case in self._cases for flow in case.flows), self._talk, self._fired]

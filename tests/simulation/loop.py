@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from contextvars import Context, ContextVar, copy_context
-from typing import Any, TypeVar, TypeVarTuple, Unpack
+from typing import Any, Self, TypeVar, TypeVarTuple, Unpack
 from unittest.mock import patch
 
 T = TypeVar("T")
@@ -50,11 +50,18 @@ def current_process() -> Process | None:
 
 
 class VirtualLoop(asyncio.AbstractEventLoop):
-    """`disorder`: how often the next callback is drawn at random, from 0.0 (first come, first served) to 1.0 (always). `begin_s`: seconds
-    after EPOCH at which it begins.
-    """
+    """The part of a loop that needs no I/O; asking for more is a NotImplementedError."""
 
-    def __init__(self, rng: random.Random, *, disorder: float = 1.0, begin_s: float = 0.0) -> None:
+    @classmethod
+    def of(cls, rng: random.Random, *, disorder: float = 1.0, begin_s: float = 0.0) -> Self:
+        """`disorder`: how often the next callback is drawn at random, from 0.0 (first come, first served) to 1.0 (always). `begin_s`:
+        seconds after EPOCH at which it begins.
+        """
+        unfinished: Any = cls  # the protocol has 35 methods for I/O
+        loop: Self = unfinished(rng, disorder, begin_s)
+        return loop
+
+    def __init__(self, rng: random.Random, disorder: float, begin_s: float) -> None:
         self._rng = rng
         self._disorder = disorder
         self._now = begin_s
