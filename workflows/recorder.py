@@ -5,7 +5,8 @@ run's end and parallel arms that finish in one turn of the event loop share a wr
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -41,7 +42,9 @@ class Recorder:
         self._abandoned = abandoned
         self._pending: list[StepBatch] = []
         self._durable = False
-        self._lock = asyncio.Lock()
+        self._quiet = asyncio.Event()
+        self._quiet.set()
+        self._lost: StaleFence | None = None
         self.inbox_seq = run.inbox_seq
         self.cancel_requested = run.cancel_requested
 
@@ -65,21 +68,39 @@ class Recorder:
         self._pending, self._durable = [], False
 
     async def flush(self) -> None:
-        """Commit what is buffered, if any of it has to be. Raises StaleFence."""
-        async with self._lock:
-            if not self._durable:
-                return
-            await self._commit(self._take())
+        """Commit what is buffered, if any of it has to be, and wait for what is being committed. Raises StaleFence."""
+        async with self._writing():
+            if self._durable:
+                await self._commit(self._take())
 
     async def finish(self, output: bytes, *, inbox_seen: int) -> bool:
         """Commit what is buffered and end the run as done. False: the inbox moved or a cancel came; what was buffered is kept."""
-        async with self._lock:
+        async with self._writing():
             kept, durable = list(self._pending), self._durable
             batch = replace(self._take(), done=True, output=output, inbox_seen=inbox_seen, successor_id=str(uuid7()))
             outcome = await self._commit(batch)
             if not outcome.recorded:
                 self._pending, self._durable = kept + self._pending, durable or self._durable
             return outcome.recorded
+
+    @asynccontextmanager
+    async def _writing(self) -> AsyncIterator[None]:
+        """One write at a time. Arms that wait for the same one go on in the same turn of the loop, so that their own records share a write.
+
+        Once the fence is known to be stale no arm goes on.
+        """
+        while not self._quiet.is_set():
+            await self._quiet.wait()
+        if self._lost is not None:
+            raise StaleFence(str(self._lost))
+        self._quiet.clear()
+        try:
+            yield
+        except StaleFence as lost:
+            self._lost = lost
+            raise
+        finally:
+            self._quiet.set()
 
     async def suspend(self, *, inbox_seen: int, until: Any) -> bool:
         """Commit what is buffered and let go of the run. False: look at the inbox again."""

@@ -12,6 +12,7 @@ from workflows.storage import dialect
 from workflows.storage.base import StoreUnavailableError
 from workflows.storage.migrations import Schema, schemas_of
 from workflows.storage.migrations.engine import ENGINE
+from workflows.storage.postgres.connections import Connections
 from workflows.storage.postgres.upgrade import upgrade
 from workflows.storage.schema import Select, Table, Write
 
@@ -45,14 +46,15 @@ class Database:
         self._schemas = schemas_of(ENGINE, *tables)
         self._pool_size = pool_size
         self._timeout_s = timeout_s
-        self._pool: asyncpg.Pool[asyncpg.Record] | None = None
+        self._pool: Connections | None = None
 
     # Life
 
     async def open(self) -> None:
         if self._pool is not None:
             return
-        self._pool = pool = await self._connect()
+        pool = Connections(await self._connect(), size=self._pool_size, timeout_s=self._timeout_s)
+        self._pool = pool
         try:
             async with self._connection() as connection:
                 await upgrade(connection, self._schemas)
@@ -98,9 +100,18 @@ class Database:
     async def _connection(self) -> AsyncIterator[Any]:
         if self._pool is None:
             raise StoreUnavailableError("the store is not open")
+        pool = self._pool
         try:
-            async with self._pool.acquire(timeout=self._timeout_s) as connection:
+            connection = await pool.take()
+            try:
                 yield connection
+            except asyncpg.PostgresError:
+                pool.keep(connection)  # the server has answered, so the connection is in order
+                raise
+            except BaseException:
+                await pool.discard(connection)
+                raise
+            pool.keep(connection)
         except UNREACHABLE as error:
             raise StoreUnavailableError(f"PostgreSQL: {type(error).__name__}: {error}") from error
         except asyncpg.InterfaceError as error:
