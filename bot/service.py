@@ -63,7 +63,8 @@ class Service:
         self.engine = Engine(
             store=self.store, pubsub=pubsub or _pubsub(settings), worker=worker, clock=clock, concurrency=settings.concurrency,
             lease_s=settings.lease_s, beat_s=settings.beat_s, poll_s=settings.poll_s, deployment=settings.deployment,
-            exporters=_exporters(settings),
+            exporters=_exporters(settings), grace_s=settings.grace_s,
+            tenant_concurrency=settings.tenant_concurrency or max(1, settings.concurrency * 4 // 5),
         )  # fmt: skip
         self.installs = Installs(self.store, _keyring(settings))
         self.clients = Clients(

@@ -41,6 +41,8 @@ class Settings(BaseSettings):
     beat_s: float | None = Field(None, alias="THREADLINE_BEAT_S", gt=0)
     poll_s: float = Field(1.0, alias="THREADLINE_POLL_S", gt=0, le=60)
     concurrency: int = Field(10, alias="THREADLINE_CONCURRENCY", ge=1, le=1000)
+    tenant_concurrency: int | None = Field(None, alias="THREADLINE_TENANT_CONCURRENCY", ge=1)
+    grace_s: float = Field(5.0, alias="THREADLINE_GRACE_S", ge=0, le=25)
     deployment: str = Field("", alias="THREADLINE_DEPLOYMENT")
     redis_prefix: str = Field("threadline", alias="THREADLINE_REDIS_PREFIX")
     delivery_deadline_s: float = Field(8.0, alias="THREADLINE_DELIVERY_DEADLINE_S", gt=0, le=60)

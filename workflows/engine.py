@@ -2,7 +2,7 @@
 
 import asyncio
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Self, TypeVar
@@ -16,11 +16,13 @@ from workflows.errors import NoExecutorError
 from workflows.execution import Execution, StoreExecution
 from workflows.graph import Workflow
 from workflows.ids import uuid7
+from workflows.lease import Lease
 from workflows.pubsub.base import Event, PubSub, PubSubUnavailableError
 from workflows.pubsub.memory import MemoryPubSub
 from workflows.registry import Registry
 from workflows.run import Run
 from workflows.schedules import next_fire
+from workflows.slots import Slots
 from workflows.storage.base import NewRun, RunRow, RunState, Schedule, SignalOutcome, Store
 from workflows.storage.memory import MemoryStore
 from workflows.storage.schema import Write
@@ -34,13 +36,16 @@ In = TypeVar("In")
 Out = TypeVar("Out")
 
 DEFAULT_TENANT = "default"
+QUEUES = ("default", "tasks")
 
 
 class Engine:
     """Runs workflows durably.
 
     `worker=False` for a process that only starts and signals; `clock=True` also fires schedules. `lease_s`, `beat_s` and `poll_s` are
-    seconds: a killed worker's runs are taken over within `lease_s` and about a second. `spans` receives finished spans; by default they
+    seconds: a killed worker's runs are taken over within `lease_s` and about a second. The worker holds `concurrency` runs at a time, of
+    each of its `queues` as many as a mapping says, and of one tenant `tenant_concurrency` at most, so that no tenant can take all of it.
+    A leaving worker waits `grace_s` before it cuts off steps that would be run again anyway. `spans` receives finished spans; by default they
     go to the store. `exporters` receive them too. `execution` carries the runs out in another place than the store, such as Temporal; the
     options of the worker are then its own.
     """
@@ -55,9 +60,12 @@ class Engine:
         clock: bool = False,
         sweeps: tuple[Sweep, ...] = (),
         concurrency: int = 10,
+        queues: Sequence[str] | Mapping[str, int] = QUEUES,
+        tenant_concurrency: int | None = None,
         lease_s: float = 10.0,
         beat_s: float | None = None,
         poll_s: float = 1.0,
+        grace_s: float = 5.0,
         deployment: str = "",
         spans: SpanSink | None = None,
         exporters: Sequence[SpanSink] = (),
@@ -72,8 +80,10 @@ class Engine:
         driver = Driver(self.workflows, self.tracer, rng or random.Random())  # noqa: S311 — jitter
         self.worker = (
             Worker(
-                self.store, self.pubsub, driver, self.workflows, concurrency=concurrency, lease_s=lease_s, beat_s=beat_s, poll_s=poll_s,
-                deployment=deployment, sweeps=(partial(close_lost, self.store, exporters),),
+                self.store, self.pubsub, driver, self.workflows, poll_s=poll_s, grace_s=grace_s,
+                slots=Slots(_limits(queues, concurrency), concurrency=concurrency, per_tenant=tenant_concurrency),
+                lease=Lease(self.store, lease_s=lease_s, beat_s=beat_s, deployment=deployment),
+                sweeps=(partial(close_lost, self.store, exporters),),
             )
             if worker and execution is None
             else None
@@ -298,3 +308,7 @@ class Engine:
             structlog.get_logger().debug("hint_lost", topic=topic)
             if topic == "wake":
                 self.execution.wake()
+
+
+def _limits(queues: Sequence[str] | Mapping[str, int], concurrency: int) -> Mapping[str, int]:
+    return queues if isinstance(queues, Mapping) else dict.fromkeys(queues, concurrency)

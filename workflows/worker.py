@@ -2,30 +2,35 @@
 
 import asyncio
 import contextlib
-import os
 import random
-import socket
-import time
 from collections.abc import Callable, Coroutine, Mapping
 from datetime import timedelta
 from typing import Any
-from uuid import uuid4
 
 import structlog
 
 from workflows.claim import Claim
 from workflows.driver import Driver, Left
+from workflows.errors import Draining
 from workflows.graph import Workflow
-from workflows.ids import uuid7
+from workflows.lease import Lease
 from workflows.pubsub.base import Event, PubSub
-from workflows.storage.base import RunRow, RunState, Store, StoreUnavailableError
+from workflows.quarantine import Quarantine
+from workflows.reaper import Reaper
+from workflows.slots import Slots
+from workflows.storage.base import RunRow, Store, StoreUnavailableError
 
-GRACE_S = 25.0
-"""How long a leaving worker waits for its runs to reach a step boundary before it gives them back anyway."""
+PATIENCE_S = 25.0
+"""How long a leaving worker waits for what can't be undone before it gives it back anyway."""
 
 
 class Worker:
-    """One process's worker. Intervals in seconds; a worker silent for `lease_s` is gone, and any other worker frees its runs."""
+    """One process's worker.
+
+    `slots` say what it takes, `lease` how long it may be silent. It looks for due runs every `poll_s` seconds and whenever it is woken.
+    A leaving worker waits `grace_s` for its runs to reach a step boundary; then steps that would be run again anyway are cut off.
+    `sweeps` are run about once a second, when it has held its lease for a while.
+    """
 
     def __init__(
         self,
@@ -34,35 +39,40 @@ class Worker:
         driver: Driver,
         workflows: Mapping[tuple[str, str], Workflow[Any, Any]],
         *,
-        concurrency: int = 10,
-        lease_s: float = 10.0,
-        beat_s: float | None = None,
+        slots: Slots,
+        lease: Lease,
+        quarantine: Quarantine | None = None,
         poll_s: float = 1.0,
-        queues: tuple[str, ...] = ("default",),
-        deployment: str = "",
+        grace_s: float = 5.0,
         sweeps: tuple[Callable[[], Coroutine[Any, Any, int]], ...] = (),
     ) -> None:
         self._store = store
         self._pubsub = pubsub
         self._driver = driver
         self._workflows = workflows
-        self._concurrency = concurrency
-        self._lease_s = lease_s
-        self._beat_s = beat_s or lease_s / 3
+        self._slots = slots
+        self._lease = lease
+        self._quarantine = quarantine or Quarantine(store)
+        self._reaper = Reaper(store, driver, workflows)
         self._poll_s = poll_s
-        self._queues = queues
-        self._deployment = deployment
+        self._grace_s = grace_s
         self._sweeps = sweeps
         self._wake = asyncio.Event()
         self._claiming = asyncio.Lock()
         self._held: dict[str, tuple[Claim, asyncio.Task[None]]] = {}
         self._loops: list[asyncio.Task[None]] = []
-        self._beating_since: float | None = None
-        self.worker_id = str(uuid4())
+        self._look_at = 0.0
         self.draining = False
+
+    # Life
+
+    async def register(self) -> None:
+        """Take a lease. Raises StoreUnavailableError."""
+        await self._lease.register()
 
     def start(self) -> None:
         """Begin; `register` comes first."""
+        self._look_at = asyncio.get_running_loop().time() + self._poll_s
         loops = (self._claim_forever, self._beat_forever, self._reap_forever)
         self._loops = [asyncio.create_task(loop(), name=loop.__name__) for loop in loops]
 
@@ -71,22 +81,34 @@ class Worker:
         self.draining = True
         claiming, others = self._loops[:1], self._loops[1:]
         await _ended(claiming)  # the beat goes on while runs are brought to their boundaries
-        tasks = [task for _, task in self._held.values()]
-        if tasks:
-            await asyncio.wait(tasks, timeout=GRACE_S)
-        await _ended([*tasks, *others])
+        await self._settled(self._grace_s)
+        for claim, _ in self._held.values():
+            claim.interrupt(Draining)
+        await self._settled(PATIENCE_S - self._grace_s)
+        await _ended([*(task for _, task in self._held.values()), *others])
         with contextlib.suppress(StoreUnavailableError):
             await self._store.release(self.worker_id, held=[])
             await self._store.unregister(self.worker_id)
 
-    def wake(self) -> None:
-        """Look for due runs now."""
-        self._wake.set()
+    async def _settled(self, within_s: float) -> None:
+        if tasks := [task for _, task in self._held.values()]:
+            await asyncio.wait(tasks, timeout=max(within_s, 0))
+
+    @property
+    def worker_id(self) -> str:
+        """Its id in storage: another one after it was taken for dead."""
+        return self._lease.worker_id
 
     @property
     def busy(self) -> bool:
         """Whether it holds runs."""
         return bool(self._held)
+
+    # What it is told
+
+    def wake(self) -> None:
+        """Look for due runs now."""
+        self._wake.set()
 
     async def woken(self, event: Event) -> None:
         """Handle a `wake` event of the bus."""
@@ -100,54 +122,52 @@ class Worker:
         if run_id in self._held:
             self._held[run_id][0].interrupt()
 
-    async def register(self) -> None:
-        """Take a lease. Raises StoreUnavailableError."""
-        host = f"{socket.gethostname()}:{os.getpid()}"
-        await self._store.register(self.worker_id, host=host, deployment=self._deployment, lease=self._lease)
-        self._beating_since = time.monotonic()
-
-    @property
-    def _lease(self) -> timedelta:
-        return timedelta(seconds=self._lease_s)
-
     # Claiming
 
     async def _claim_forever(self) -> None:
         while True:
             self._wake.clear()
             await self._guarded(self._claim())
+            await self._guarded(self._look_for_suspects())
             # Jitter keeps an idle fleet's polls apart. Not wait_for: before 3.12 it can swallow a cancellation.
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(self._poll_s * random.uniform(0.75, 1.25)):  # noqa: S311
                     await self._wake.wait()
 
+    async def _look_for_suspects(self) -> int:
+        now = asyncio.get_running_loop().time()
+        if self._held and not self._slots.alone and now >= self._look_at:
+            self._look_at = now + self._poll_s
+            await self._quarantine.look(self.worker_id, queues=self._slots.queues, workflows=list(self._workflows))
+        return 0
+
     async def _claim(self) -> int:
-        free = self._concurrency - len(self._held)
-        if free <= 0:
-            return 0
+        taken, empty = 0, set[str]()
         async with self._claiming:
-            rows = await self._store.claim(
-                self.worker_id, queues=self._queues, workflows=list(self._workflows), limit=free
-            )
-            for row in rows:
-                self._hold(row)
-        return len(rows)
+            while ask := self._slots.ask(empty=empty, suspects_only=self._quarantine.making_room):
+                rows = await self._store.claim(
+                    self.worker_id, queues=ask.queues, workflows=list(self._workflows), limit=ask.limit,
+                    leave_out=ask.leave_out, suspects=ask.suspects,
+                )  # fmt: skip
+                for row in rows:
+                    self._hold(row)
+                taken += len(rows)
+                if len(rows) < ask.limit:
+                    empty.update(ask.queues)
+                if ask.suspects == "only":
+                    self._quarantine.over()
+        return taken
 
     def _hold(self, row: RunRow) -> None:
+        worker_id = self.worker_id
         claim = Claim(
-            self._store,
-            self._pubsub,
-            self._driver.tracer,
-            row,
-            (),
-            draining=lambda: self.draining,
-            abandoned=self._abandoned(self.worker_id),
-        )
+            self._store, self._pubsub, self._driver.tracer, row, (),
+            draining=lambda: self.draining or self._quarantine.handing_over,
+            abandoned=lambda: self.worker_id != worker_id,
+        )  # fmt: skip
         task = asyncio.create_task(self._work(claim), name=f"run {row.run_id}")
         self._held[row.run_id] = (claim, task)
-
-    def _abandoned(self, worker_id: str) -> Callable[[], bool]:
-        return lambda: self.worker_id != worker_id
+        self._slots.take(row)
 
     async def _work(self, claim: Claim) -> None:
         run = claim.run
@@ -181,6 +201,7 @@ class Worker:
         held = self._held.get(claim.run.run_id)
         if held is not None and held[0] is claim:
             del self._held[claim.run.run_id]
+            self._slots.free(claim.run.run_id)
 
     async def _given_up(self, claim: Claim, error: Exception) -> Left:
         """A fault of the engine itself would come again on every worker: the run fails, and says so. If even that fails, it is given
@@ -203,19 +224,13 @@ class Worker:
 
     async def _beat_forever(self) -> None:
         while True:
-            await asyncio.sleep(self._beat_s)
+            await asyncio.sleep(self._lease.beat_s)
             await self._guarded(self._beat())
 
     async def _beat(self) -> int:
-        try:
-            alive = await self._store.beat(self.worker_id, lease=self._lease)
-        except StoreUnavailableError:
-            self._beating_since = None
-            raise
-        if not alive:
+        if not await self._lease.renew():
             await self._begin_again()
             return 0
-        self._beating_since = self._beating_since or time.monotonic()
         for run_id in await self._store.cancelled(self.worker_id):
             self._interrupt(run_id)
         return await self._release()
@@ -225,46 +240,21 @@ class Worker:
         structlog.get_logger().warning("worker_reaped", worker_id=self.worker_id, held=len(self._held))
         async with self._claiming:
             held = list(self._held.values())
+            for run_id in self._held:
+                self._slots.free(run_id)
             self._held.clear()
-            self.worker_id = str(uuid4())
+            self._lease.replace()
         await _ended([task for _, task in held])
-        await self.register()
-
-    # Reaping
+        await self._lease.register()
 
     async def _reap_forever(self) -> None:
         while True:
-            await asyncio.sleep(min(self._lease_s / 5, 1.0))
-            since = self._beating_since
-            if since is not None and time.monotonic() - since >= self._lease_s:
-                await self._guarded(self._reap())
+            await asyncio.sleep(min(self._lease.lease_s / 5, 1.0))
+            if self._lease.seasoned:
+                if await self._guarded(self._reaper.reap()):
+                    self.wake()
                 for sweep in self._sweeps:
                     await self._guarded(sweep())
-
-    async def _reap(self) -> int:
-        freed, dead = await self._store.reap()
-        for row in dead:
-            await self._guarded(self._bury(row))  # one that can't be buried must not keep the others from it
-        if freed or dead:
-            structlog.get_logger().info("runs_reaped", freed=freed, dead=[row.run_id for row in dead])
-            self.wake()
-        return len(freed)
-
-    async def _bury(self, row: RunRow) -> int:
-        failure = {"type": "Dead", "message": f"{row.attempts} attempts made no progress", "causes": []}
-        workflow = self._workflows.get((row.workflow, row.version))
-        writes = self._driver.aftermath(row, workflow, RunState.DEAD, failure)
-        inbox_seen = row.inbox_seq
-        await self._store.end(
-            row.run_id,
-            row.fence,
-            RunState.DEAD,
-            inbox_seen=inbox_seen,
-            successor_id=str(uuid7()),
-            error=failure,
-            writes=writes,
-        )
-        return 1
 
     @staticmethod
     async def _guarded(operation: Coroutine[Any, Any, int]) -> int:

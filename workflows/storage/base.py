@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 from workflows.storage.schema import Select, Write
 
@@ -29,6 +29,12 @@ class RunState(StrEnum):
     def live(self) -> bool:
         """Whether it can still go on."""
         return self in (RunState.READY, RunState.RUNNING, RunState.SUSPENDED)
+
+
+SUSPECT_AFTER = 2
+"""Tries without progress after which a run is suspected to kill its process, and claimed alone."""
+
+Suspects = Literal["no", "head", "only"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,8 +314,19 @@ class Store(Protocol):
         workflows: Sequence[tuple[str, str]],
         limit: int,
         leave_out: Sequence[str] = (),
+        suspects: Suspects = "no",
     ) -> list[RunRow]:
-        """Take up to `limit` due runs of the (workflow, version) pairs given: fence + 1, attempts + 1."""
+        """Take up to `limit` due runs of the (workflow, version) pairs given: fence + 1, attempts + 1. No tenant in `leave_out`.
+
+        A suspect is a run whose last `SUSPECT_AFTER` tries made no progress, so that it may be what killed its worker. "no": it is left
+        for others; "head": taken if it is first in line, and then alone; "only": nothing else is taken, and one of them.
+        """
+        ...
+
+    async def waiting_suspect(
+        self, *, queues: Sequence[str], workflows: Sequence[tuple[str, str]]
+    ) -> tuple[str, timedelta] | None:
+        """The suspect that has been due for longest, of those near the head of the line, and for how long; None if there is none."""
         ...
 
     async def load(self, run_id: str) -> list[Record]:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import timedelta
 
-from workflows.storage.base import RunRow, RunState
+from workflows.storage.base import SUSPECT_AFTER, RunRow, RunState, Suspects
 from workflows.storage.postgres.database import POSTGRES, Database
 from workflows.storage.rows import run_row
 from workflows.storage.tables import RUNS
@@ -24,17 +24,32 @@ WORKERS = "select worker_id from workers"
 
 UNREGISTER = "delete from workers where worker_id = $1"
 
-# $1 worker $2 queues $3 limit $4 workflows $5 versions (pairwise) $6 tenants to leave out
+# $1 worker $2 queues $3 limit $4 workflows $5 versions (pairwise) $6 tenants to leave out $7 suspects: no, head, only
 CLAIM = f"""
 with due as materialized (
-  select run_id from runs
+  select run_id, attempts, priority, available_at from runs
    where queue = any($2) and state in ('ready','suspended') and available_at <= threadline_now() and tenant <> all($6)
      and (workflow, version) in (select * from unnest($4::text[], $5::text[]))
      and exists (select from workers where worker_id = $1)  -- one that was reaped must not claim before it has noticed
-   order by priority, available_at, run_id limit $3 for update skip locked)
+     and case $7::text when 'no' then attempts < {SUSPECT_AFTER} when 'only' then attempts >= {SUSPECT_AFTER} else true end
+   order by priority, available_at, run_id limit $3 for update skip locked),
+first as (select run_id, attempts from due order by priority, available_at, run_id limit 1),
+taken as (select due.run_id from due, first
+           where case when first.attempts < {SUSPECT_AFTER} then due.attempts < {SUSPECT_AFTER} else due.run_id = first.run_id end)
 update runs r set state = 'running', fence = fence + 1, owner = $1, attempts = attempts + 1
-  from due where r.run_id = due.run_id returning {R_RUN}
+  from taken where r.run_id = taken.run_id returning {R_RUN}
 """
+
+# $1 queues $2 workflows $3 versions (pairwise)
+WAITING_SUSPECT = f"""
+select run_id, threadline_now() - available_at from (
+  select run_id, attempts, available_at from runs
+   where queue = any($1) and state in ('ready','suspended') and available_at <= threadline_now()
+     and (workflow, version) in (select * from unnest($2::text[], $3::text[]))
+   order by priority, available_at, run_id limit 200) head
+ where attempts >= {SUSPECT_AFTER} order by available_at limit 1
+"""
+"""Only the head of the line: an index for this would cost every run its heap-only updates, and what waits long comes to the head."""
 
 # $1 worker $2 runs held
 RELEASE = """
@@ -90,10 +105,18 @@ class WorkerOperations(Database):
         workflows: Sequence[tuple[str, str]],
         limit: int,
         leave_out: Sequence[str] = (),
+        suspects: Suspects = "no",
     ) -> list[RunRow]:
         names, versions = [name for name, _ in workflows], [version for _, version in workflows]
-        rows = await self._fetch(CLAIM, worker_id, list(queues), limit, names, versions, list(leave_out))
+        rows = await self._fetch(CLAIM, worker_id, list(queues), limit, names, versions, list(leave_out), suspects)
         return [run_row(POSTGRES, row) for row in rows]
+
+    async def waiting_suspect(
+        self, *, queues: Sequence[str], workflows: Sequence[tuple[str, str]]
+    ) -> tuple[str, timedelta] | None:
+        names, versions = [name for name, _ in workflows], [version for _, version in workflows]
+        row = await self._row(WAITING_SUSPECT, list(queues), names, versions)
+        return None if row is None else (row[0], row[1])
 
     async def release(self, worker_id: str, *, held: Sequence[str]) -> list[str]:
         return [row[0] for row in await self._fetch(RELEASE, worker_id, list(held))]

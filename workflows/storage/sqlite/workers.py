@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from datetime import timedelta
 
-from workflows.storage.base import RunRow
+from workflows.storage.base import SUSPECT_AFTER, RunRow, Suspects
 from workflows.storage.rows import run_row
 from workflows.storage.sqlite.database import MICROSECOND, SQLITE, Database
 from workflows.storage.tables import RUN_COLUMNS
@@ -23,15 +23,27 @@ WORKERS = "select worker_id from workers"
 
 UNREGISTER = "delete from workers where worker_id = ?1"
 
-# ?1 worker ?2 now ?3 limit; lists as JSON: ?4 queues ?5 pairs of workflow and version ?6 tenants to leave out
-DUE = """
-select run_id from runs
+# ?1 worker ?2 now ?3 limit; lists as JSON: ?4 queues ?5 pairs of workflow and version ?6 tenants to leave out; ?7 suspects: no, head, only
+DUE = f"""
+select run_id, attempts from runs
  where queue in (select value from json_each(?4)) and state in ('ready','suspended') and available_at <= ?2
    and tenant not in (select value from json_each(?6))
    and (workflow, version) in (select json_extract(value, '$[0]'), json_extract(value, '$[1]') from json_each(?5))
    and exists (select 1 from workers where worker_id = ?1)  -- one that was reaped must not claim before it has noticed
+   and case ?7 when 'no' then attempts < {SUSPECT_AFTER} when 'only' then attempts >= {SUSPECT_AFTER} else 1 end
  order by priority, available_at, run_id limit ?3
 """
+
+# ?1 now; lists as JSON: ?2 queues ?3 pairs of workflow and version
+WAITING_SUSPECT = f"""
+select run_id, ?1 - available_at from (
+  select run_id, attempts, available_at from runs
+   where queue in (select value from json_each(?2)) and state in ('ready','suspended') and available_at <= ?1
+     and (workflow, version) in (select json_extract(value, '$[0]'), json_extract(value, '$[1]') from json_each(?3))
+   order by priority, available_at, run_id limit 200)
+ where attempts >= {SUSPECT_AFTER} order by available_at limit 1
+"""
+"""Only the head of the line: what waits long comes to it."""
 
 # ?1 worker ?2 run
 TAKE = f"""
@@ -94,17 +106,28 @@ class WorkerOperations(Database):
         workflows: Sequence[tuple[str, str]],
         limit: int,
         leave_out: Sequence[str] = (),
+        suspects: Suspects = "no",
     ) -> list[RunRow]:
         lists = [json.dumps(list(each)) for each in (queues, workflows, leave_out)]
 
         def due() -> list[str]:
-            return [run_id for (run_id,) in self._rows(DUE, worker_id, self._now(), limit, *lists)]
+            rows = self._rows(DUE, worker_id, self._now(), limit, *lists, suspects)
+            if rows and rows[0][1] >= SUSPECT_AFTER:
+                return [rows[0][0]]
+            return [run_id for run_id, attempts in rows if attempts < SUSPECT_AFTER]
 
         def take() -> list[RunRow]:
             return [run_row(SQLITE, self._one(TAKE, worker_id, run_id)) for run_id in due()]
 
         # A look without the write lock first: idle workers that poll one file must not queue behind each other.
         return await self._transact(take) if await self._call(due) else []
+
+    async def waiting_suspect(
+        self, *, queues: Sequence[str], workflows: Sequence[tuple[str, str]]
+    ) -> tuple[str, timedelta] | None:
+        lists = [json.dumps(list(each)) for each in (queues, workflows)]
+        row = await self._transact(lambda: self._one(WAITING_SUSPECT, self._now(), *lists))
+        return None if row is None else (row[0], row[1] * MICROSECOND)
 
     async def release(self, worker_id: str, *, held: Sequence[str]) -> list[str]:
         ours = json.dumps(list(held))
