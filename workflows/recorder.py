@@ -39,6 +39,7 @@ class Recorder:
         self._store = store
         self._run_id = run.run_id
         self._fence = run.fence
+        self._has_parent = run.parent_id is not None
         self._abandoned = abandoned
         self._pending: list[StepBatch] = []
         self._durable = False
@@ -77,7 +78,9 @@ class Recorder:
         """Commit what is buffered and end the run as done. False: the inbox moved or a cancel came; what was buffered is kept."""
         async with self._writing():
             kept, durable = list(self._pending), self._durable
-            batch = replace(self._take(), done=True, output=output, inbox_seen=inbox_seen, successor_id=str(uuid7()))
+            batch = replace(
+                self._take(), done=True, output=output, inbox_seen=inbox_seen, successor_id=str(uuid7()), wakes_parent=self._has_parent
+            )  # fmt: skip
             outcome = await self._commit(batch)
             if not outcome.recorded:
                 self._pending, self._durable = kept + self._pending, durable or self._durable

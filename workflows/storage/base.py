@@ -145,7 +145,8 @@ class StepBatch:
     """Records that finished together, and all that belongs to the same commit.
 
     `consumed` are the numbers of the signals they used. With `done`, the batch is also the clean end of the run, which happens only
-    if the inbox still stands at `inbox_seen` and nobody asked to cancel; `output` is then the run's.
+    if the inbox still stands at `inbox_seen` and nobody asked to cancel; `output` is then the run's. `wakes_parent` False: whoever ends it
+    knows that it has no parent.
     """
 
     records: tuple[Record, ...]
@@ -157,6 +158,7 @@ class StepBatch:
     output: bytes | None = None
     inbox_seen: int = 0
     successor_id: str = ""
+    wakes_parent: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +173,6 @@ class StepOutcome:
     owned: bool
     inbox_seq: int
     cancel_requested: bool
-    parent_run: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,6 +72,7 @@ class Database:
                 timeout=self._timeout_s,
                 command_timeout=self._timeout_s,
                 reset=_keep,
+                statement_cache_size=1000,  # a step's statement has a text for each combination of parts and tables
                 server_settings=SESSION,
             )
         except UNREACHABLE as error:

@@ -62,10 +62,11 @@ class StepOperations(SignalOperations, OutboxOperations):
         for child in batch.children:
             self._insert_run(child)
         self._apply(batch.writes)
-        parent = self._wake_parent(row, batch.successor_id) if batch.done else None
+        if batch.done:
+            self._wake_parent(row, batch.successor_id)
         return StepOutcome(
-            recorded=True, owned=not batch.done, inbox_seq=row.inbox_seq, cancel_requested=row.cancel_requested, parent_run=parent
-        )  # fmt: skip
+            recorded=True, owned=not batch.done, inbox_seq=row.inbox_seq, cancel_requested=row.cancel_requested
+        )
 
     def _advance(self, run_id: str, fence: int, batch: StepBatch) -> RunRow | None:
         if self._recorded(run_id, batch):
@@ -95,7 +96,7 @@ class StepOperations(SignalOperations, OutboxOperations):
                 SQLITE.encode("time", each.started_at), self._now(),
             )  # fmt: skip
 
-    def _wake_parent(self, run: RunRow, successor_id: str) -> str | None:
+    def _wake_parent(self, run: RunRow, successor_id: str) -> None:
         """The end of a child is a signal to its parent's key."""
         found = None if run.parent_id is None else self._one(RUN, run.parent_id)
         if found is None or (parent := run_row(SQLITE, found)).key is None:
