@@ -9,6 +9,9 @@ from typing import Any, Self, TypeVar
 
 import structlog
 
+from workflows.authored import NAME as AUTHORED
+from workflows.authored import authored, define
+from workflows.catalogue import Catalogue
 from workflows.clock import Clock, Sweep
 from workflows.doctor import Finding, diagnose
 from workflows.driver import Driver
@@ -47,7 +50,7 @@ class Engine:
     each of its `queues` as many as a mapping says, and of one tenant `tenant_concurrency` at most, so that no tenant can take all of it.
     A leaving worker waits `grace_s` before it cuts off steps that would be run again anyway. `spans` receives finished spans; by default they
     go to the store. `exporters` receive them too. `execution` carries the runs out in another place than the store, such as Temporal; the
-    options of the worker are then its own.
+    options of the worker are then its own. `catalogue` has what workflows written at run time may be made of.
     """
 
     def __init__(
@@ -71,10 +74,13 @@ class Engine:
         exporters: Sequence[SpanSink] = (),
         rng: random.Random | None = None,
         execution: Execution | None = None,
+        catalogue: Catalogue | None = None,
     ) -> None:
         self.store: Store = store if store is not None else MemoryStore()
         self.pubsub: PubSub = pubsub if pubsub is not None else MemoryPubSub()
-        self.workflows = Registry(workflows)
+        self.workflows = Registry(workflows, catalogue=catalogue)
+        if catalogue is not None:
+            self.workflows.add(authored(catalogue))
         self._spans = Fan(StoreSink(self.store, owner=self._worker_id) if spans is None else spans, *exporters)
         self.tracer = Tracer(self._spans.narrowed)
         driver = Driver(self.workflows, self.tracer, rng or random.Random())  # noqa: S311 — jitter
@@ -167,6 +173,27 @@ class Engine:
             own, tenant, workflow.id, workflow.version, key, input=data, trace_id=own, deployment=self._deployment,
             max_attempts=workflow.max_attempts,
         )  # fmt: skip
+
+    async def author(
+        self,
+        spec: Mapping[str, Any],
+        value: Any,
+        *,
+        tenant: str = DEFAULT_TENANT,
+        key: str | None = None,
+        run_id: str | None = None,
+    ) -> Run[Any]:
+        """Start a run of a workflow written at run time, made of what the catalogue has, or return the live one with this key.
+
+        It is a run of the workflow `authored`. Raises SpecError with all that is wrong with `spec`, InputError for the value, and
+        NoExecutorError if this engine has no catalogue.
+        """
+        runner = self.workflows.newest(AUTHORED)
+        if runner is None:
+            raise NoExecutorError(
+                "this engine has nothing to write workflows with; give it Engine(catalogue=Catalogue(…))"
+            )
+        return await self.start(runner, define(spec, value, runner), tenant=tenant, key=key, run_id=run_id)
 
     async def signal_with_start(
         self,

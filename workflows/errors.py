@@ -2,7 +2,8 @@
 
 WorkflowError
 ├── DefinitionError            mend the workflow: raised while building, at commit
-│   └── BoundaryError          two neighbours' types do not meet; names both
+│   ├── BoundaryError          two neighbours' types do not meet; names both
+│   └── SpecError              a workflow written as data does not hold; says everything that is wrong, and where
 ├── InputError                 mend the value: it does not fit the step's type
 ├── StateError                 the run is not in a state that allows this
 │   ├── RunNotFoundError       no such run for this tenant
@@ -23,6 +24,7 @@ Control flow that is not an error derives from BaseException, so that no `except
 Suspended, Bailed, StaleFence, Draining, Cancelled.
 """
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
@@ -37,6 +39,17 @@ class DefinitionError(WorkflowError):
 
 class BoundaryError(DefinitionError):
     """The output type of one step is not the input type of the next."""
+
+
+class SpecError(DefinitionError):
+    """A workflow written as data does not hold. `problems` are pairs of a place, such as "entries[2].arms[0]", and what is wrong there."""
+
+    def __init__(self, workflow_id: str, problems: Sequence[tuple[str, str]]) -> None:
+        self.problems = tuple(problems)
+        shown = [f"{place}: {message}" if place else message for place, message in self.problems[:20]]
+        more = len(self.problems) - len(shown)
+        what = f"workflow {workflow_id!r}" if workflow_id else "the workflow"
+        super().__init__("\n- ".join([f"{what} does not hold:", *shown, *([f"and {more} more"] if more else [])]))
 
 
 class InputError(WorkflowError):

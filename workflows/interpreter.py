@@ -6,13 +6,22 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime, timedelta
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import Annotated, Any, Protocol
 
+from pydantic import AwareDatetime, Field
+
+from workflows.authored import defined_workflow
+from workflows.boundaries import MAX_SECONDS
+from workflows.conditions import Condition
 from workflows.errors import Bailed, ControlFlow, IterationLimitError, NoBranchError, Suspended
-from workflows.graph import Branch, Entry, ForEach, Loop, Map, Parallel, Sleep, Then, WaitFor, Workflow
+from workflows.graph import Authored, Branch, Entry, ForEach, Loop, Map, Parallel, Sleep, Then, WaitFor, Workflow
+from workflows.paths import Scope
+from workflows.projection import Projection
 from workflows.state import State
 from workflows.step import Step
 from workflows.values import check, decode
+
+SleepSeconds = Annotated[float, Field(le=MAX_SECONDS, allow_inf_nan=False)]
 
 
 class Effects(Protocol):
@@ -88,6 +97,10 @@ class Interpreter:
                 return value
             case WaitFor():
                 return await self._effects.wait_for(prefix + entry.id, entry)
+            case Authored(catalogue=catalogue):
+                defined = defined_workflow(value, catalogue)
+                self._effects.state.declare(defined.state)
+                return await self.walk(defined, value.value, prefix=prefix)
 
     async def _node(self, node: Step[Any, Any] | Workflow[Any, Any], path: str, value: Any) -> Any:
         value = self._effects.given(node, path, value)
@@ -98,6 +111,10 @@ class Interpreter:
 
     def _ask(self, function: Callable[..., Any], *known: Any) -> Any:
         """Call a pure function of the graph with as much as it takes: what is `known`, then the run's state."""
+        if isinstance(function, Condition | Projection):
+            value, count = (*known, None)[:2]
+            scope = Scope(value, self._effects.state.values, count)
+            return function.holds(scope) if isinstance(function, Condition) else function.make(scope)
         wanted = _arity(function)
         return function(*known[:wanted]) if wanted <= len(known) else function(*known, self._effects.state.model())
 
@@ -156,11 +173,14 @@ class Interpreter:
         return _worst(outcomes)
 
     def _wake_at(self, entry: Sleep, value: Any, now: datetime) -> datetime:
+        """When a sleep that begins now is over. Raises InputError for what is no time, so that the run fails and says so."""
+        at = entry.seconds if entry.until is None else entry.until
+        found = self._ask(at, value) if callable(at) else at
         if entry.until is not None:
-            until: datetime = self._ask(entry.until, value) if callable(entry.until) else entry.until
+            until: datetime = check(found, AwareDatetime, where=f"the time of {entry.id}")
             return until
-        seconds = self._ask(entry.seconds, value) if callable(entry.seconds) else entry.seconds
-        return now + timedelta(seconds=seconds or 0)
+        seconds: float = check(found, SleepSeconds, where=f"the seconds of {entry.id}")
+        return now + timedelta(seconds=seconds)
 
 
 def _worst(outcomes: list[Any]) -> list[Any]:

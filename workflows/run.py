@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from pydantic_core import to_json
 
+from workflows.authored import walked_workflow
 from workflows.claim import GO_ON, STEP_ONCE
 from workflows.errors import (
     AlreadyResumedError,
@@ -130,7 +131,7 @@ class Run(Generic[Out]):
         cut = cut_of(records, path)
         if cut is None and path:
             raise StateError(f"run {self.id} never came to {path!r}; it has {[record.path for record in records][:50]}")
-        data = self._override(path, override["input"]) if override else None
+        data = self._override(row, path, override["input"]) if override else None
         fork = Fork(
             str(uuid7()), self.id, self.tenant, cut or 1, row.input if path or data is None else data, paused=paused,
             leave_out=left_out({record.path: record for record in records}),
@@ -143,8 +144,10 @@ class Run(Generic[Out]):
             self._runs, self._pubsub, fork.run_id, tenant=self.tenant, workflow=self._workflow, poll_s=self._poll_s
         )
 
-    def _override(self, path: str, value: Any) -> bytes:
-        node = node_at(self._workflow, path) if self._workflow else None
+    def _override(self, row: RunRow, path: str, value: Any) -> bytes:
+        node: Any = self._workflow
+        if self._workflow and path:
+            node = node_at(walked_workflow(self._workflow, row.input), path)
         if self._workflow and node is None:
             raise InputError(f"workflow {self._workflow.id!r} has no step or workflow at {path!r}")
         where = f"the input of {path or self.id}"

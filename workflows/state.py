@@ -19,6 +19,10 @@ class State:
         self._set_at: dict[str, int] = {}
         self._last = 0
 
+    def declare(self, schema: Any) -> None:
+        """Say of what type the state is, once it is known."""
+        self._schema = schema
+
     @property
     def values(self) -> Mapping[str, Any]:
         """What is set now, as JSON-able values by key."""

@@ -2,10 +2,11 @@
 
 from functools import lru_cache
 from types import UnionType
-from typing import Any, Literal, Union, get_args, get_origin
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError
+from typing_extensions import is_typeddict
 
 from workflows.errors import InputError
 
@@ -81,6 +82,8 @@ def fits(source: Any, target: Any) -> bool:
 
 
 def _class_fits(source: Any, target: Any) -> bool:
+    if is_typeddict(source) or is_typeddict(target):
+        return _object_fits(source, target)
     wide, narrow = get_origin(target) or target, get_origin(source) or source
     if source is None or target is None or not isinstance(wide, type) or not isinstance(narrow, type):
         return source is target
@@ -90,3 +93,30 @@ def _class_fits(source: Any, target: Any) -> bool:
     if not ours or not theirs or len(ours) != len(theirs):
         return True  # an unparametrised side says nothing about its parts
     return all(fits(a, b) for a, b in zip(ours, theirs, strict=True))
+
+
+def _object_fits(source: Any, target: Any) -> bool:
+    """Where one of two is a TypedDict: a dict with the fields of the other, be that a TypedDict or a model."""
+    if not is_typeddict(source):
+        return (get_origin(source) or source) is dict
+    given = get_type_hints(source)
+    if (get_origin(target) or target) is dict:
+        values = get_args(target)[1:]
+        return all(fits(each, values[0]) for each in given.values()) if values else True
+    wanted = _wanted(target)
+    return wanted is not None and all(
+        fits(given[name], type_) if name in given else not required for name, (type_, required) in wanted.items()
+    )
+
+
+def _wanted(target: Any) -> dict[str, tuple[Any, bool]] | None:
+    """The fields a dict must or may have to be a `target`, by name; None if no dict can be one."""
+    if is_typeddict(target):
+        return {name: (type_, name in target.__required_keys__) for name, type_ in get_type_hints(target).items()}
+    if isinstance(target, type) and issubclass(target, BaseModel):
+        return {
+            name: (field.annotation, field.is_required())
+            for name, field in target.model_fields.items()
+            if not field.alias
+        }
+    return None
