@@ -44,6 +44,8 @@ _object_type = lru_cache(maxsize=1024)(_new_object_type)
 
 def part_type(whole: Any, part: str | int) -> Any:
     """The type at `part` of a value of type `whole`; Any where it can't be known. Raises LookupError saying why nothing can be there."""
+    if whole in (Any, object):  # which is a class, too, from 3.11 on
+        return Any
     origin = get_origin(whole)
     if origin is Annotated:
         return part_type(get_args(whole)[0], part)
@@ -76,7 +78,7 @@ def _union_part(types: Sequence[Any], part: str | int) -> Any:
 
 
 def _item_type(whole: Any, kind: Any) -> Any:
-    if not isinstance(kind, type) or kind is object:
+    if not isinstance(kind, type):
         return Any
     if not issubclass(kind, list | tuple):
         raise LookupError(f"{name_of(whole)} has no items by number")  # noqa: TRY004 — of a type, not of a value

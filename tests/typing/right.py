@@ -2,7 +2,7 @@
 
 from typing import assert_type
 
-from workflows import Effect, StepContext, Workflow, step, workflow
+from workflows import Effect, StepContext, Workflow, path, project, step, workflow
 
 
 @step(effect=Effect.READ)
@@ -37,3 +37,14 @@ async def maybe(text: str | None) -> int:
 assert_type(
     workflow("w").then(words).foreach(maybe).commit(), Workflow[str, list[int]]
 )  # a step may accept more than it is given
+
+# conditions and projections as data, where a function could stand
+assert_type(
+    workflow("w").then(length).branch((path("value").gt(3), double), otherwise=double.named("else")).commit(),
+    Workflow[str, int],
+)
+assert_type(
+    workflow("w").then(length).dountil(double, path("count").gte(3) | path("value").gt(9), max_iterations=5).commit(),
+    Workflow[str, int],
+)
+workflow("w").then(length).map(project(path("value"))).then(double).commit()

@@ -8,6 +8,7 @@ import pytest
 from pydantic import BaseModel
 
 from workflows import Callbacks, Catalogue, Effect, Interrupted, SpecError, Workflow, path, project, step, workflow
+from workflows.boundaries import type_at
 from workflows.errors import BoundaryError, DefinitionError
 from workflows.registry import Registry
 from workflows.spec import WorkflowSpec
@@ -200,6 +201,31 @@ class TestRoundTrip:
             THEN, {"op": "map", "to": {"item": "tent", "amount": {"path": "value"}}}, {"op": "then", "step": "place"}
         )
         assert (found.input, found.output) == (int, Order)
+
+    @pytest.mark.parametrize(
+        ("type_", "text", "found"),
+        [
+            (Any, "value[0].a", Any),
+            (object, "value[0]", Any),
+            (Order, "value.amount", int),
+            (list[Order], "value[-1].item", str),
+            (tuple[int, str], "value[0]", int | str),
+            (dict[str, Order], "value.any.amount", int),
+            (Order | None, "value.amount", int | None),
+            (Order | int, "value.item", str | None),
+            (Progress, "value.tries", int),
+            (dict, "value.anything.at[0].all", Any),
+        ],
+    )
+    def test_a_path_has_a_type(self, type_: Any, text: str, found: Any) -> None:
+        assert type_at(path(text), type_) == found
+
+    @pytest.mark.parametrize(
+        ("type_", "text"), [(int, "value.a"), (Order, "value[0]"), (Progress, "value.tried"), (list[int], "value.a")]
+    )
+    def test_or_leads_nowhere(self, type_: Any, text: str) -> None:
+        with pytest.raises(LookupError):
+            type_at(path(text), type_)
 
     def test_objects_of_one_form_are_one_type(self) -> None:
         wait = {"op": "wait_for", "name": "go", "type": {"object": {"n": "integer", "tags?": {"list": "string"}}}}
