@@ -41,6 +41,7 @@ class Claim:
         *,
         draining: Callable[[], bool],
         abandoned: Callable[[], bool],
+        inbox: Iterable[Signal] = (),
     ) -> None:
         self.store = store
         self.run = run
@@ -55,8 +56,8 @@ class Claim:
         self._pubsub = pubsub
         self._tracer = tracer
         self._draining = draining
-        self._inbox: list[Signal] = []
-        self._inbox_loaded = 0
+        self._inbox: list[Signal] = list(inbox)  # known to whoever started the run
+        self._inbox_loaded = max((each.seq for each in self._inbox), default=0)
         self._taken: set[int] = set()
 
     def remember(self, records: Iterable[Record]) -> None:

@@ -159,8 +159,7 @@ class Engine:
         A `paused` run takes one step for each `Run.step_once()`: for looking into what a workflow does.
         """
         new = replace(self._new(workflow, value, tenant=tenant, key=key, run_id=run_id), paused=paused)
-        started = await self.execution.runs.start(new, writes=writes)
-        await self._hint("wake", Event("wake"))
+        started = await self.execution.start(new, writes=writes, fresh=run_id is None)
         return Run(self.execution.runs, self.pubsub, started, tenant=tenant, workflow=workflow)
 
     def _new(
@@ -209,21 +208,19 @@ class Engine:
         """Give a signal to the live run of `key`, or start one with it. Accepted when this returns; Redis only makes it quick."""
         new = self._new(workflow, None, tenant=tenant, key=key, run_id=None)
         data = encode(payload, Any, where=f"the signal {name!r}")
-        outcome = await self.execution.runs.signal_with_start(
+        outcome = await self.execution.signal_with_start(
             new, name=name, dedup_key=dedup_key, payload=data, writes=writes
         )
-        if not outcome.duplicate:
+        if not outcome.duplicate and not outcome.claimed:
             await self._hint(f"{tenant}:thread:{key}", Event(name, {"run_id": outcome.run_id, "seq": outcome.seq}))
-            await self._hint("wake", Event("wake"))
         return outcome
 
     async def run(self, run_id: str, *, tenant: str = DEFAULT_TENANT) -> Run[Any]:
         """A handle on a run of this tenant. Raises RunNotFoundError."""
         run: Run[Any] = Run(self.execution.runs, self.pubsub, run_id, tenant=tenant)
         row = await run.row()
-        return Run(
-            self.store, self.pubsub, run_id, tenant=tenant, workflow=self.workflows.get((row.workflow, row.version))
-        )
+        known = self.workflows.get((row.workflow, row.version))
+        return Run(self.execution.runs, self.pubsub, run_id, tenant=tenant, workflow=known)
 
     async def runs(
         self,

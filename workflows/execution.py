@@ -1,11 +1,12 @@
 """The execution seam: where runs live and what drives them. Storage and workers of our own are the default; Temporal is another."""
 
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from typing import Any, Protocol
 
 import structlog
 
-from workflows.pubsub.base import PubSub, PubSubUnavailableError
+from workflows.pubsub.base import Event, PubSub, PubSubUnavailableError
 from workflows.registry import Registry
 from workflows.storage.base import Fork, NewRun, Record, RunRow, RunState, Signal, SignalOutcome, Store
 from workflows.storage.schema import Write
@@ -14,12 +15,6 @@ from workflows.worker import Worker
 
 class Runs(Protocol):
     """The operations on runs that an execution offers; their outcomes are described in `storage.base.Store`, which has them all."""
-
-    async def start(self, run: NewRun, *, writes: Sequence[Write] = ()) -> str: ...
-
-    async def signal_with_start(
-        self, run: NewRun, *, name: str, dedup_key: str, payload: bytes | None, writes: Sequence[Write] = ()
-    ) -> SignalOutcome: ...
 
     async def signal(
         self, run_id: str, *, tenant: str, name: str, dedup_key: str, payload: bytes | None
@@ -50,10 +45,20 @@ class Runs(Protocol):
 
 
 class Execution(Protocol):
-    """Carries runs out. `runs` may be used once it is open."""
+    """Carries runs out. Everything but `open` may be used once it is open."""
 
     @property
     def runs(self) -> Runs: ...
+
+    async def start(self, run: NewRun, *, writes: Sequence[Write] = (), fresh: bool = True) -> str:
+        """Start a run, or return the id of the live one of its key. Not `fresh`: somebody may have started one of this id before."""
+        ...
+
+    async def signal_with_start(
+        self, run: NewRun, *, name: str, dedup_key: str, payload: bytes | None, writes: Sequence[Write] = ()
+    ) -> SignalOutcome:
+        """Give a signal to the live run of a key, or start `run` with it."""
+        ...
 
     async def open(self, workflows: Registry) -> None:
         """Connect, and begin to work runs of `workflows` if this process is to. May be called again after it raised."""
@@ -69,10 +74,14 @@ class Execution(Protocol):
 
 
 class StoreExecution:
-    """Runs in the store, worked by this process's worker (None: other processes work them)."""
+    """Runs in the store, worked by this process's worker (None: other processes work them).
+
+    A run that is started where a worker has room is that worker's from its first commit on.
+    """
 
     def __init__(self, store: Store, pubsub: PubSub, worker: Callable[[], Worker | None]) -> None:
         self.runs: Runs = store
+        self._store = store
         self._worker = worker
         self._pubsub = pubsub
 
@@ -81,6 +90,56 @@ class StoreExecution:
             await worker.register()  # from here on nothing raises, so that `open` can be called again after what does
             await self._listen(worker)
             worker.start()
+
+    async def start(self, run: NewRun, *, writes: Sequence[Write] = (), fresh: bool = True) -> str:
+        worker = self._worker() if fresh else None  # two claims of one run under one fence would not know of each other
+        own = run if worker is None else worker.reserve(run)
+        if worker is None or own.owner is None:
+            started = await self._store.start(run, writes=writes)
+            await self._tell_workers()
+            return started
+        try:
+            started = await self._store.start(own, writes=writes)
+        except BaseException:
+            worker.decline(own)
+            raise
+        if started == own.run_id:
+            worker.begin(own)
+        else:
+            worker.decline(own)
+        return started
+
+    async def signal_with_start(
+        self, run: NewRun, *, name: str, dedup_key: str, payload: bytes | None, writes: Sequence[Write] = ()
+    ) -> SignalOutcome:
+        worker = self._worker()
+        own = run if worker is None else worker.reserve(run)
+        if worker is None or own.owner is None:
+            outcome = await self._store.signal_with_start(
+                run, name=name, dedup_key=dedup_key, payload=payload, writes=writes
+            )
+            await self._tell_workers()
+            return outcome
+        try:
+            outcome = await self._store.signal_with_start(
+                own, name=name, dedup_key=dedup_key, payload=payload, writes=writes
+            )
+        except BaseException:
+            worker.decline(own)
+            raise
+        if outcome.claimed:
+            worker.begin(own, [Signal(1, name, dedup_key, payload, created_at=datetime.now(UTC))])
+        else:
+            worker.decline(own)
+            await self._tell_workers()
+        return outcome
+
+    async def _tell_workers(self) -> None:
+        """Where the bus is away, at least this process's own. Polling finds the rest."""
+        try:
+            await self._pubsub.publish("wake", Event("wake"))
+        except PubSubUnavailableError:
+            self.wake()
 
     async def _listen(self, worker: Worker) -> None:
         handlers: tuple[tuple[str, Any, str | None], ...] = (

@@ -51,6 +51,14 @@ class Slots:
         """Whether a run is held that must have no neighbours."""
         return any(run.attempts > SUSPECT_AFTER for run in self._held.values())
 
+    def room(self, *, tenant: str, queue: str) -> bool:
+        """Whether one more run of this tenant and queue may be held."""
+        if len(self._held) >= self._concurrency or self.alone:
+            return False
+        of_queue = sum(run.queue == queue for run in self._held.values())
+        of_tenant = sum(run.tenant == tenant for run in self._held.values())
+        return of_queue < self._limits.get(queue, 0) and (self._per_tenant is None or of_tenant < self._per_tenant)
+
     def ask(self, *, empty: Collection[str] = (), suspects_only: bool = False) -> Ask | None:
         """What to claim now, or None. `empty`: queues in which there is nothing more. The next ask follows from what was taken."""
         free = self._concurrency - len(self._held)

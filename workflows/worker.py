@@ -3,7 +3,8 @@
 import asyncio
 import contextlib
 import random
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -18,7 +19,7 @@ from workflows.pubsub.base import Event, PubSub
 from workflows.quarantine import Quarantine
 from workflows.reaper import Reaper
 from workflows.slots import Slots
-from workflows.storage.base import RunRow, Store, StoreUnavailableError
+from workflows.storage.base import NewRun, RunRow, Signal, Store, StoreUnavailableError
 
 PATIENCE_S = 25.0
 """How long a leaving worker waits for what can't be undone before it gives it back anyway."""
@@ -60,6 +61,8 @@ class Worker:
         self._wake = asyncio.Event()
         self._claiming = asyncio.Lock()
         self._held: dict[str, tuple[Claim, asyncio.Task[None]]] = {}
+        self._reserved: set[str] = set()
+        self._more = True
         self._loops: list[asyncio.Task[None]] = []
         self._look_at = 0.0
         self.draining = False
@@ -142,7 +145,8 @@ class Worker:
         return 0
 
     async def _claim(self) -> int:
-        taken, empty = 0, set[str]()
+        taken, empty, passed_over = 0, set[str](), False
+        self._more = True
         async with self._claiming:
             while ask := self._slots.ask(empty=empty, suspects_only=self._quarantine.making_room):
                 rows = await self._store.claim(
@@ -156,14 +160,46 @@ class Worker:
                     empty.update(ask.queues)
                 if ask.suspects == "only":
                     self._quarantine.over()
+                passed_over = passed_over or bool(ask.leave_out)
+        self._more = passed_over or not empty.issuperset(self._slots.queues)
         return taken
 
-    def _hold(self, row: RunRow) -> None:
+    # Runs that are started here
+
+    def reserve(self, run: NewRun) -> NewRun:
+        """The run to insert in place of `run`: this worker's at once, if it has room. `begin` or `decline` follows.
+
+        Who waits for a claim in storage is not overtaken: with room left, nobody does.
+        """
+        known = (run.workflow, run.version) in self._workflows
+        open_ = self._loops and not self.draining and not self._more and not self._quarantine.making_room
+        if not (known and open_ and run.available_at is None and self._slots.room(tenant=run.tenant, queue=run.queue)):
+            return run
+        self._reserved.add(run.run_id)
+        owned = replace(run, owner=self.worker_id)
+        self._slots.take(owned.claimed(inbox_seq=0))
+        return owned
+
+    def begin(self, run: NewRun, inbox: Sequence[Signal] = ()) -> None:
+        """Work a reserved run that was inserted for this worker, whose signals are `inbox`."""
+        self._reserved.discard(run.run_id)
+        if run.owner == self.worker_id:
+            self._hold(run.claimed(inbox_seq=len(inbox)), inbox)
+        else:  # it was reaped meanwhile, and so was the run
+            self._slots.free(run.run_id)
+
+    def decline(self, run: NewRun) -> None:
+        """A reserved run was not inserted for this worker, or nobody knows: what storage has of it is given back at the next beat."""
+        self._reserved.discard(run.run_id)
+        self._slots.free(run.run_id)
+
+    def _hold(self, row: RunRow, inbox: Sequence[Signal] = ()) -> None:
         worker_id = self.worker_id
         claim = Claim(
             self._store, self._pubsub, self._driver.tracer, row, (),
             draining=lambda: self.draining or self._quarantine.handing_over,
             abandoned=lambda: self.worker_id != worker_id,
+            inbox=inbox,
         )  # fmt: skip
         task = asyncio.create_task(self._work(claim), name=f"run {row.run_id}")
         self._held[row.run_id] = (claim, task)
@@ -192,7 +228,8 @@ class Worker:
             left = await self._given_up(claim, error)
         finally:
             self._let_go(claim)
-            self.wake()
+            if self._more:
+                self.wake()
         if left is Left.RELEASED:
             await self._guarded(self._release())
 
@@ -218,7 +255,7 @@ class Worker:
 
     async def _release(self) -> int:
         async with self._claiming:
-            return len(await self._store.release(self.worker_id, held=list(self._held)))
+            return len(await self._store.release(self.worker_id, held=[*self._held, *self._reserved]))
 
     # Lease
 

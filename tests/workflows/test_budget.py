@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import asyncpg
+import pytest
 
 from agent.guidance import Guidance
 from agent.loop import make_agent
@@ -61,8 +62,8 @@ async def post(n: int) -> int:
     return n
 
 
-async def cost(dsn: str, flow: Workflow[Any, Any]) -> int:
-    """Statements from the start of a run to its end, the one that starts it and the one that claims it included."""
+async def cost(dsn: str, flow: Workflow[Any, Any], *, apart: bool = False) -> int:
+    """Statements from the start of a run to its end. `apart`: another process starts it, so that it has to be claimed."""
     store, observer = CountingStore(dsn), PostgresStore(dsn, tables=TABLES)
     async with Engine(
         store=store, pubsub=MemoryPubSub(), workflows=[flow], poll_s=3600, lease_s=3600, spans=_NoSpans()
@@ -71,7 +72,11 @@ async def cost(dsn: str, flow: Workflow[Any, Any]) -> int:
         await observer.open()
         await until(lambda: engine.worker is not None and not engine.worker.busy, "the worker to be idle")
         store.statements.clear()
-        run = await engine.start(flow, 1)
+        if apart:
+            starter = Engine(store=store, pubsub=engine.pubsub, worker=False, spans=_NoSpans())
+            run = await starter.start(flow, 1)
+        else:
+            run = await engine.start(flow, 1)
         await Run(observer, MemoryPubSub(), run.id, tenant="default", poll_s=0.01).result(timeout=10)
         last = max(index for index, text in enumerate(store.statements) if "insert into steps" in text)
         await observer.close()
@@ -83,22 +88,25 @@ class _NoSpans:
         return None
 
 
-async def test_a_run_of_k_steps_is_k_plus_two_statements(fresh_database: str) -> None:
+@pytest.mark.parametrize(("apart", "beside"), [(False, 1), (True, 2)])
+async def test_a_run_of_k_steps_is_k_plus_one_statements_or_two_where_it_is_claimed(
+    fresh_database: str, *, apart: bool, beside: int
+) -> None:
     flow = workflow("w")
     for number in range(6):
         flow = flow.then(read.named(f"read-{number}"))  # type: ignore[assignment]
-    assert await cost(fresh_database, flow.commit()) == 6 + 2
+    assert await cost(fresh_database, flow.commit(), apart=apart) == 6 + beside
 
 
 async def test_an_intent_costs_one_statement_more(fresh_database: str) -> None:
     assert (
-        await cost(fresh_database, workflow("w").then(read).then(post).then(read.named("again")).commit()) == 3 + 2 + 1
+        await cost(fresh_database, workflow("w").then(read).then(post).then(read.named("again")).commit()) == 3 + 1 + 1
     )
 
 
 async def test_a_reconcile_and_an_irreversible_step_cost_one_intent_each(fresh_database: str) -> None:
     flow = workflow("w").then(read).parallel(post, spend.named("spend")).commit()
-    assert await cost(fresh_database, flow) <= 3 + 2 + 2
+    assert await cost(fresh_database, flow) <= 3 + 1 + 2
 
 
 async def test_pure_steps_write_nothing_of_their_own(fresh_database: str) -> None:
@@ -111,12 +119,12 @@ async def test_pure_steps_write_nothing_of_their_own(fresh_database: str) -> Non
         .then(pure.named("pure-3"))
         .commit()
     )
-    assert await cost(fresh_database, flow) == 1 + 2
+    assert await cost(fresh_database, flow) == 1 + 1
 
 
 async def test_arms_that_finish_together_share_one_write(fresh_database: str) -> None:
     arms = [read.named(f"arm-{number}") for number in range(5)]
-    assert await cost(fresh_database, workflow("w").then(pure).parallel(*arms).commit()) == 1 + 2
+    assert await cost(fresh_database, workflow("w").then(pure).parallel(*arms).commit()) == 1 + 1
 
 
 class Asking:

@@ -7,7 +7,7 @@ may not have been committed, and each is written so that calling it again is saf
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Any, Literal, NamedTuple, Protocol
 
@@ -39,7 +39,10 @@ Suspects = Literal["no", "head", "only"]
 
 @dataclass(frozen=True, slots=True)
 class NewRun:
-    """A run to insert. `available_at` None means now."""
+    """A run to insert. `available_at` None means now.
+
+    `owner` is the worker that claims it as it is inserted, which saves the commit of a claim; one that was reaped does not.
+    """
 
     run_id: str
     tenant: str
@@ -56,6 +59,16 @@ class NewRun:
     max_attempts: int = 5
     available_at: datetime | None = None
     paused: bool = False
+    owner: str | None = None
+
+    def claimed(self, *, inbox_seq: int) -> "RunRow":
+        """The row as it stands right after it was inserted for its `owner`, with so many signals."""
+        now = datetime.now(UTC)  # for whoever reads it here; what is durable is the store's own
+        return RunRow(
+            self.run_id, self.tenant, self.workflow, self.version, self.key, self.queue, RunState.RUNNING, 1, self.owner, 1,
+            self.max_attempts, 0, inbox_seq, False, now, self.parent_id, self.parent_path, self.input, None, None, self.trace_id,
+            self.deployment, now, None, paused=self.paused,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,12 +190,16 @@ class StepOutcome:
 
 @dataclass(frozen=True, slots=True)
 class SignalOutcome:
-    """Where a signal went. `duplicate`: it was accepted before, nothing changed. `run_id` is None for a duplicate."""
+    """Where a signal went. `duplicate`: it was accepted before, nothing changed. `run_id` is None for a duplicate.
+
+    `claimed`: the run it started is its `owner`'s, under fence 1.
+    """
 
     run_id: str | None
     seq: int | None
     started: bool
     duplicate: bool
+    claimed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

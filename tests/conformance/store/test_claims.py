@@ -4,10 +4,8 @@ import asyncio
 from datetime import timedelta
 
 from tests.conformance.conftest import AnyStore
-from tests.conformance.store.acts import WORKFLOWS, a_run, claim, claimed
-from workflows.storage.base import (
-    RunState,
-)
+from tests.conformance.store.acts import WORKFLOWS, a_run, accept, claim, claimed, ok
+from workflows.storage.base import RunState, StepBatch
 
 
 async def test_a_due_run_is_claimed_once(store: AnyStore) -> None:
@@ -60,3 +58,48 @@ async def test_starting_the_same_id_twice_starts_once(store: AnyStore) -> None:
     run = a_run()
     assert await store.start(run) == await store.start(run)
     assert len(await store.runs(tenant="T1")) == 1
+
+
+async def test_a_run_started_for_a_worker_is_that_workers_from_its_first_commit(store: AnyStore) -> None:
+    await store.register("A", host="h", deployment="d", lease=timedelta(seconds=9))
+    started, message = await store.start(a_run(owner="A")), await accept(store, owner="A")
+    for run_id in (started, message.run_id):
+        run = await store.run(run_id)
+        assert run is not None
+        assert (run.state, run.owner, run.fence, run.attempts) == (RunState.RUNNING, "A", 1, 1)
+        assert (await store.step(run_id, 1, StepBatch((ok("a"),)))).recorded
+    assert message.claimed
+    assert await claim(store, "B", limit=9) == []
+
+
+async def test_a_run_started_for_a_worker_that_was_reaped_is_anyones(store: AnyStore) -> None:
+    started, message = await store.start(a_run(owner="gone")), await accept(store, owner="gone")
+    assert not message.claimed
+    assert {run.run_id for run in await claim(store, "B", limit=9)} == {started, message.run_id}
+
+
+async def test_a_message_to_a_live_run_claims_nothing(store: AnyStore) -> None:
+    first = await accept(store, "m1")
+    await claim(store, "A")
+    second = await accept(store, "m2", owner="A")
+    assert (second.run_id, second.claimed, second.started) == (first.run_id, False, False)
+    run = await store.run(first.run_id)
+    assert run is not None
+    assert run.fence == 1
+
+
+async def test_a_run_started_for_a_worker_that_dies_is_freed(store: AnyStore) -> None:
+    await store.register("A", host="h", deployment="d", lease=timedelta(seconds=9))
+    started = await store.start(a_run(owner="A"))
+    await store.set_clock_offset(timedelta(seconds=10))
+    freed, dead = await store.reap()
+    assert (freed, dead) == ([started], [])
+
+
+async def test_what_a_worker_started_and_does_not_hold_is_released(store: AnyStore) -> None:
+    """The reply of the insert was lost: the worker does not know that the run is its own."""
+    await store.register("A", host="h", deployment="d", lease=timedelta(seconds=9))
+    started, kept = await store.start(a_run(owner="A")), await store.start(a_run(owner="A"))
+    assert await store.release("A", held=[kept]) == [started]
+    (run,) = await claim(store, "B", limit=9)
+    assert (run.run_id, run.fence, run.attempts) == (started, 3, 1)

@@ -12,10 +12,12 @@ from workflows.storage.schema import Write
 from workflows.storage.tables import LIVE, RUN_COLUMNS
 
 START = """
-with g as (
+with o as (select exists (select from workers where worker_id = $16::text) as lives),
+g as (
   insert into runs (run_id, tenant, workflow, version, key, queue, priority, input, trace_id, deployment, parent_id, parent_path,
-                    max_attempts, available_at, paused)
-  values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, coalesce($14, threadline_now()), $15)
+                    max_attempts, available_at, paused, state, owner, fence, attempts)
+  select $1, $2, $3, $4, $5, $6, $7::bigint, $8::bytea, $9, $10, $11, $12, $13::bigint, coalesce($14::timestamptz, threadline_now()),
+         $15::boolean, case when lives then 'running' else 'ready' end, case when lives then $16 end, lives::int, lives::int from o
   on conflict do nothing returning run_id, tenant)
 """
 START_RESULT = "select run_id from g"
@@ -81,7 +83,7 @@ class RunOperations(SignalOperations):
             row = await self._guarded(
                 START, START_RESULT, run.run_id, run.tenant, run.workflow, run.version, run.key, run.queue, run.priority, run.input,
                 run.trace_id, run.deployment, run.parent_id, run.parent_path, run.max_attempts, run.available_at, run.paused,
-                writes=writes,
+                run.owner, writes=writes,
             )  # fmt: skip
             if row is not None or await self.run(run.run_id) is not None:
                 return run.run_id

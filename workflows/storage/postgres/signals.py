@@ -17,16 +17,20 @@ RING = """do update set inbox_seq = runs.inbox_seq + 1,
 """What accepting a signal does to a live run: count it, and wake the run if it sleeps."""
 
 # $1 tenant $2 workflow $3 version $4 key $5 id for a new run $6 dedup key $7 name $8 payload $9 queue $10 trace $11 input $12 max_attempts
-# $13 priority $14 deployment
+# $13 priority $14 deployment $15 the worker that claims a new run
 SIGNAL_WITH_START = f"""
 with g as (insert into received (tenant, dedup_key) values ($1, $6) on conflict do nothing returning tenant),
-r as (insert into runs (run_id, tenant, workflow, version, key, queue, trace_id, input, max_attempts, priority, deployment, inbox_seq)
-      select $5, $1, $2, $3, $4, $9, $10, $11::bytea, $12::bigint, $13::bigint, $14::text, 1 from g
-      on conflict {LIVE_CONFLICT} {RING} returning run_id, inbox_seq),
+o as (select exists (select from workers where worker_id = $15::text) as lives from g),
+r as (insert into runs (run_id, tenant, workflow, version, key, queue, trace_id, input, max_attempts, priority, deployment, inbox_seq,
+                        state, owner, fence, attempts)
+      select $5, $1, $2, $3, $4, $9, $10, $11::bytea, $12::bigint, $13::bigint, $14::text, 1,
+             case when lives then 'running' else 'ready' end, case when lives then $15 end, lives::int, lives::int from o
+      on conflict {LIVE_CONFLICT} {RING} returning run_id, inbox_seq, owner),
 s as (insert into signals (run_id, seq, name, dedup_key, payload) select run_id, inbox_seq, $7, $6, $8 from r)
 """
 SIGNAL_WITH_START_RESULT = (
-    "select (select run_id from r) as run_id, (select inbox_seq from r) as seq, not exists (select from g) as duplicate"
+    "select (select run_id from r) as run_id, (select inbox_seq from r) as seq, not exists (select from g) as duplicate,"
+    " coalesce((select run_id = $5 and owner = $15 from r), false) as claimed"
 )
 
 # $1 run $2 name $3 dedup key $4 payload $5 tenant
@@ -60,10 +64,12 @@ class SignalOperations(Database):
     ) -> SignalOutcome:
         row = await self._guarded(
             SIGNAL_WITH_START, SIGNAL_WITH_START_RESULT, run.tenant, run.workflow, run.version, run.key, run.run_id, dedup_key, name,
-            payload, run.queue, run.trace_id, run.input, run.max_attempts, run.priority, run.deployment, writes=writes,
+            payload, run.queue, run.trace_id, run.input, run.max_attempts, run.priority, run.deployment, run.owner,
+            writes=writes,
         )  # fmt: skip
         assert row is not None
-        return SignalOutcome(row["run_id"], row["seq"], started=row["run_id"] == run.run_id, duplicate=row["duplicate"])
+        started = row["run_id"] == run.run_id
+        return SignalOutcome(row["run_id"], row["seq"], started, row["duplicate"], claimed=row["claimed"])
 
     async def signal(
         self, run_id: str, *, tenant: str, name: str, dedup_key: str, payload: bytes | None

@@ -17,9 +17,15 @@ LIVE_RUN = f"select run_id from runs where tenant = ?1 and workflow = ?2 and key
 
 INSERT_RUN = """
 insert into runs (run_id, tenant, workflow, version, key, queue, priority, input, trace_id, deployment, parent_id, parent_path,
-                  max_attempts, available_at, inbox_seq, paused)
-values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16) on conflict do nothing returning 1
+                  max_attempts, available_at, inbox_seq, paused, state, owner, fence, attempts)
+select ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, case when lives then 'running' else 'ready' end,
+       case when lives then ?17 end, lives, lives from (select exists (select 1 from workers where worker_id = ?17) as lives)
+ where true on conflict do nothing returning owner
 """
+"""With an owner that has not been reaped it is inserted as that worker's."""
+
+# ?1 run ?2 owner
+OWNED = "select 1 from runs where run_id = ?1 and owner = ?2"
 
 # ?1 run ?2 now
 RING = """
@@ -57,7 +63,9 @@ class SignalOperations(Database):
                 return SignalOutcome(run_id=None, seq=None, started=False, duplicate=True)
             self._apply(writes)
             run_id, seq = self._deliver(run, name, dedup_key, payload)
-            return SignalOutcome(run_id, seq, started=run_id == run.run_id, duplicate=False)
+            started = run_id == run.run_id
+            claimed = started and run.owner is not None and self._one(OWNED, run_id, run.owner) is not None
+            return SignalOutcome(run_id, seq, started, duplicate=False, claimed=claimed)
 
         return await self._transact(accept)
 
@@ -108,5 +116,6 @@ class SignalOperations(Database):
         row = self._one(
             INSERT_RUN, run.run_id, run.tenant, run.workflow, run.version, run.key, run.queue, run.priority, run.input, run.trace_id,
             run.deployment, run.parent_id, run.parent_path, run.max_attempts, at, inbox_seq, run.paused,
+            run.owner,
         )  # fmt: skip
         return row is not None

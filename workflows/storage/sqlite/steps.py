@@ -100,10 +100,10 @@ class StepOperations(SignalOperations, OutboxOperations):
         """The end of a child is a signal to its parent's key."""
         found = None if run.parent_id is None else self._one(RUN, run.parent_id)
         if found is None or (parent := run_row(SQLITE, found)).key is None:
-            return None
+            return
         payload = to_json({"run_id": run.run_id, "path": run.parent_path, "state": run.state})
         new = NewRun(
             f"{successor_id}-p", parent.tenant, parent.workflow, parent.version, parent.key, parent.queue, trace_id=parent.trace_id,
             max_attempts=parent.max_attempts,
         )  # fmt: skip
-        return self._deliver(new, "task", f"task:{run.run_id}", payload)[0]
+        self._deliver(new, "task", f"task:{run.run_id}", payload)

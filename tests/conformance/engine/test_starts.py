@@ -1,0 +1,94 @@
+"""A run that is started where a worker has room is worked there at once."""
+
+import asyncio
+from typing import Any
+
+from tests.conformance.engine.steps import READ, double
+from tests.conformance.engines import Boot, in_state, kill, until
+from workflows import Engine, RunState, step, workflow
+
+
+async def test_it_is_not_claimed_but_begun(boot: Boot) -> None:
+    flow = workflow("w").then(double).commit()
+    async with boot(flow, poll_s=60) as engine:
+        await until(lambda: idle(engine))
+        assert await (await engine.start(flow, 2)).result(timeout=5) == 4
+
+
+async def test_a_worker_that_is_full_leaves_it_to_others(boot: Boot) -> None:
+    gate = asyncio.Event()
+
+    @step(effect=READ)
+    async def wait(n: int) -> int:
+        await gate.wait()
+        return n
+
+    flow = workflow("w").then(wait).commit()
+    async with boot(flow, concurrency=1) as engine:
+        await until(lambda: idle(engine))
+        first, second = await engine.start(flow, 1), await engine.start(flow, 2)
+        await in_state(engine, first.id, RunState.RUNNING)
+        assert await second.status() is RunState.READY
+        gate.set()
+        assert await second.result(timeout=10) == 2
+
+
+async def test_the_same_id_started_again_is_not_begun_again(boot: Boot) -> None:
+    ran: list[int] = []
+    gate = asyncio.Event()
+
+    @step(effect=READ)
+    async def once(n: int) -> int:
+        ran.append(n)
+        await gate.wait()
+        return n
+
+    flow = workflow("w").then(once).commit()
+    async with boot(flow) as engine:
+        await until(lambda: idle(engine))
+        runs = [await engine.start(flow, 1, run_id="the-one") for _ in range(3)]
+        await until(lambda: truth(ran))
+        runs.append(await engine.start(flow, 1, run_id="the-one"))
+        gate.set()
+        assert [await run.result(timeout=10) for run in runs] == [1] * 4
+        assert ran == [1]
+
+
+async def test_its_signal_is_taken_in_without_another_look(boot: Boot) -> None:
+    flow = workflow("w").wait_for("go", int).then(double).commit()
+    async with boot(flow, poll_s=60) as engine:
+        await until(lambda: idle(engine))
+        outcome = await engine.signal_with_start(flow, tenant="default", key="k", name="go", dedup_key="d", payload=21)
+        assert outcome.claimed
+        assert await (await engine.run(outcome.run_id)).result(timeout=5) == 42
+
+
+async def test_a_leaving_worker_takes_nothing_more(boot: Boot) -> None:
+    flow = workflow("w").then(double).commit()
+    async with boot(flow) as engine:
+        await until(lambda: idle(engine))
+        engine.worker.draining = True
+        run = await engine.start(flow, 1)
+        assert await run.status() is RunState.READY
+
+
+async def test_one_whose_process_dies_right_after_is_worked_by_another(boot: Boot) -> None:
+    flow = workflow("w").then(double).commit()
+    async with boot(flow, lease_s=0.5) as engine:
+        await until(lambda: idle(engine))
+        worker = engine.worker
+        new = worker.reserve(engine._new(flow, 4, tenant="default", key=None, run_id=None))
+        assert new.owner == worker.worker_id
+        await engine.store.start(new)
+        await kill(engine)
+    async with boot(flow, lease_s=0.5) as engine:
+        assert await (await engine.run(new.run_id)).result(timeout=10) == 8
+
+
+async def idle(engine: Engine) -> bool:
+    """It has looked and found that nothing waits."""
+    return engine.worker is not None and not engine.worker._more and not engine.worker.busy
+
+
+async def truth(value: Any) -> bool:
+    return bool(value)
