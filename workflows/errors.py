@@ -16,8 +16,10 @@ WorkflowError
 ├── StepCancelledError         a step was cancelled from within; tried again like any failure
 ├── IterationLimitError        a loop passed its bound
 ├── NoBranchError              no condition of a branch held and it has no `otherwise`
+├── BlobMissingError           ask an operator: a large value of this run is gone from storage
 └── RunFailedError             raised by `Run.result`: failed, cancelled or dead
 SchemaError                    ask an operator: the stored data is not of this version
+└── DurabilityError            ask an operator: the database does not keep what it acknowledges, or isolates otherwise
 StoreUnavailableError          try again (storage.base)
 
 Control flow that is not an error derives from BaseException, so that no `except Exception` of a step swallows it:
@@ -112,6 +114,10 @@ class NoBranchError(WorkflowError):
     """No condition of a branch held, and it has no `otherwise`."""
 
 
+class BlobMissingError(WorkflowError):
+    """A value that was kept apart from its row is gone. The message names the run, and the path of a step."""
+
+
 class RunFailedError(WorkflowError):
     """A run ended other than done. `state` and `failure` as stored."""
 
@@ -125,6 +131,10 @@ class RunFailedError(WorkflowError):
 
 class SchemaError(Exception):
     """The stored data was made by another version of the schema; the message says what to do."""
+
+
+class DurabilityError(SchemaError):
+    """The database is set up in a way that would break promises; the message names the setting."""
 
 
 class ControlFlow(BaseException):

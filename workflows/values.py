@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError
 from typing_extensions import is_typeddict
 
-from workflows.errors import InputError
+from workflows.errors import BlobMissingError, InputError
 
 
 class Interrupted(BaseModel):
@@ -53,10 +53,14 @@ def encode(value: Any, type_: Any, *, where: str) -> bytes:
 
 
 def decode(data: bytes | None, type_: Any, *, where: str) -> Any:
-    """JSON bytes from storage as an instance of `type_`. Raises InputError naming `where`."""
+    """JSON bytes from storage as an instance of `type_`. Raises InputError naming `where`, BlobMissingError for a large value left behind."""
     try:
         return adapter(type_).validate_json(data or b"null")
     except ValidationError as error:
+        if (
+            data is not None and data[:1] == b"\x00"
+        ):  # no JSON begins with it: a reference that storage could not resolve
+            raise BlobMissingError(f"{where} is a large value that was not read with its row, or is gone") from None
         raise _mismatch(error, type_, where) from None
 
 

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 from pydantic_core import from_json, to_json
 
+from workflows.storage.blobs import Apart
 from workflows.storage.schema import Column, ColumnType, Insert, Is, Select, Table, Update, Where, Write
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -43,6 +44,7 @@ class Sqlite:
         "time": "integer",
         "json": "text",
         "bytes": "blob",
+        "value": "blob",
     }
     identity = "integer"
     now = "(threadline_now())"
@@ -80,6 +82,7 @@ class Postgres:
         "time": "timestamptz",
         "json": "json",
         "bytes": "bytea",
+        "value": "bytea",
     }
     identity = "bigint generated always as identity"
     now = "threadline_now()"
@@ -114,14 +117,21 @@ INFINITY = 2**62
 
 @dataclass(slots=True)
 class Parameters:
-    """Collects parameters while a statement is rendered; `start` are those already bound before it."""
+    """Collects parameters while a statement is rendered; `start` are those already bound before it.
+
+    Large values of `tenant` go to `apart`; of a table that names no tenant they stay.
+    """
 
     dialect: Dialect
     start: int = 0
     values: list[Any] = field(default_factory=list)
+    apart: Apart = field(default_factory=Apart)
+    tenant: str | None = None
 
     def add(self, column: Column, value: Any) -> str:
         """Bind `value` as of `column`'s type; returns its placeholder."""
+        if column.type == "value" and value is not None and self.tenant is not None:
+            value = self.apart.value(value, tenant=self.tenant)
         self.values.append(self.dialect.encode(column.type, value))
         return self.dialect.placeholder(self.start + len(self.values), column.type)
 
@@ -159,6 +169,7 @@ def _compare(column: Column, value: Any, parameters: Parameters) -> str:
 def write(change: Write, parameters: Parameters, *, guard: str | None = None) -> str:
     """The statement of `change`. With `guard` (a CTE's name) it takes effect only if that CTE has a row."""
     table = change.table
+    parameters.tenant = (change.values if isinstance(change, Insert) else change.where).get("tenant")
     if isinstance(change, Insert):
         return _insert(change, parameters, guard)
     clause = f" and exists (select 1 from {guard})" if guard else ""

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-ColumnType = Literal["text", "int", "float", "bool", "time", "json", "bytes"]
-"""In Python: str, int, float, bool, aware datetime, anything JSON can hold, bytes."""
+ColumnType = Literal["text", "int", "float", "bool", "time", "json", "bytes", "value"]
+"""In Python: str, int, float, bool, aware datetime, anything JSON can hold, bytes. A value is JSON bytes of any size (see `blobs`)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,15 @@
 """The engine's own tables. The floors above add theirs to the list they give to a store."""
 
+from workflows.storage.blobs import REFERENCE
 from workflows.storage.schema import Column, Index, Table
 
 LIVE = "state in ('ready','running','suspended')"
+
+
+def refers(table: str, column: str) -> Index:
+    """The index of the rows of `table` whose `column` refers to a blob, by the blob's digest."""
+    return Index(f"{table}_{column}_apart", (f"substr({column}, 2)",), where=f"length({column}) = {REFERENCE}")
+
 
 RUNS = Table(
     "runs",
@@ -25,8 +32,8 @@ RUNS = Table(
         Column("available_at", "time", default="now"),
         Column("parent_id", "text", null=True),
         Column("parent_path", "text", null=True),
-        Column("input", "bytes", null=True),
-        Column("output", "bytes", null=True),
+        Column("input", "value", null=True),
+        Column("output", "value", null=True),
         Column("error", "json", null=True),
         Column("trace_id", "text", null=True),
         Column("deployment", "text", null=True),
@@ -42,6 +49,8 @@ RUNS = Table(
         Index("runs_due", ("queue", "priority", "available_at", "run_id"), where="state in ('ready','suspended')"),
         Index("runs_owned", ("owner",), where="state = 'running'"),
         Index("runs_by_key", ("tenant", "key", "run_id")),
+        refers("runs", "input"),
+        refers("runs", "output"),
     ),
     hot=True,
 )
@@ -54,12 +63,13 @@ STEPS = Table(
         Column("seq", "int"),
         Column("fence", "int"),
         Column("status", "text"),
-        Column("output", "bytes", null=True),
+        Column("output", "value", null=True),
         Column("error", "json", null=True),
         Column("started_at", "time", null=True),
         Column("finished_at", "time", default="now"),
     ),
     ("run_id", "path"),
+    (refers("steps", "output"),),
     shared=True,  # reached through its run, which names the tenant
 )
 
@@ -70,13 +80,13 @@ SIGNALS = Table(
         Column("seq", "int"),
         Column("name", "text"),
         Column("dedup_key", "text"),
-        Column("payload", "bytes", null=True),
+        Column("payload", "value", null=True),
         Column("created_at", "time", default="now"),
         Column("carried", "int", default=0),
         Column("consumed_by", "text", null=True),
     ),
     ("run_id", "seq"),
-    (Index("signals_dedup", ("run_id", "dedup_key"), unique=True),),
+    (Index("signals_dedup", ("run_id", "dedup_key"), unique=True), refers("signals", "payload")),
     shared=True,
 )
 
@@ -97,13 +107,13 @@ DEAD_SIGNALS = Table(
         Column("key", "text", null=True),
         Column("name", "text"),
         Column("dedup_key", "text"),
-        Column("payload", "bytes", null=True),
+        Column("payload", "value", null=True),
         Column("carried", "int", default=1),
         Column("created_at", "time"),
         Column("died_at", "time", default="now"),
     ),
     ("tenant", "run_id", "seq"),
-    (Index("dead_signals_newest", ("tenant", "died_at")),),
+    (Index("dead_signals_newest", ("tenant", "died_at")), refers("dead_signals", "payload")),
 )
 
 OUTBOX = Table(
@@ -158,10 +168,10 @@ SCHEDULES = Table(
         Column("next_at", "time"),
         Column("last_at", "time", null=True),
         Column("paused", "bool", default=False),
-        Column("input", "bytes", null=True),
+        Column("input", "value", null=True),
     ),
     ("tenant", "name"),
-    (Index("schedules_due", ("next_at",), where="not paused"),),
+    (Index("schedules_due", ("next_at",), where="not paused"), refers("schedules", "input")),
 )
 
 SPANS = Table(
@@ -184,6 +194,18 @@ SPANS = Table(
     (Index("spans_open", ("owner",), where="status = 'open'"),),
 )
 
+BLOBS = Table(
+    "blobs",
+    (
+        Column("tenant", "text"),
+        Column("sha256", "bytes"),
+        Column("body", "bytes"),
+        Column("at", "time", default="now"),  # when something last came to refer to it, or was seen to
+    ),
+    ("tenant", "sha256"),
+    (Index("blobs_at", ("at",)),),
+)
+
 ENGINE_TABLES = (
     RUNS,
     STEPS,
@@ -195,6 +217,7 @@ ENGINE_TABLES = (
     APPROVALS,
     SCHEDULES,
     SPANS,
+    BLOBS,
 )
 
 RUN_COLUMNS = ", ".join(column.name for column in RUNS.columns)

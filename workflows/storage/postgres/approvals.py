@@ -1,6 +1,6 @@
 """Approvals: decided once, and their threads woken, in one statement."""
 
-from workflows.storage.postgres.database import Database
+from workflows.storage.postgres.rows import Rows
 from workflows.storage.postgres.signals import LIVE_CONFLICT, RING
 
 # $1 tenant $2 approval $3 decision $4 person $5 id for a new run $6 reason $7 version
@@ -20,7 +20,7 @@ select tenant, id, workflow from approvals where state = 'pending' and expires_a
 """
 
 
-class ApprovalOperations(Database):
+class ApprovalOperations(Rows):
     """Decides approvals."""
 
     async def decide(
@@ -34,8 +34,7 @@ class ApprovalOperations(Database):
         successor_id: str,
         version: str,
     ) -> tuple[bool, str | None]:
-        row = await self._row(DECIDE, tenant, approval_id, decision, by, successor_id, reason, version)
-        assert row is not None
+        row = await self._one(DECIDE, tenant, approval_id, decision, by, successor_id, reason, version)
         return row["decided"], row["run_id"]
 
     async def expired_approvals(self, limit: int = 100) -> list[tuple[str, str, str]]:

@@ -1,7 +1,7 @@
-"""One PostgreSQL database: a pool of connections, what its faults mean, the clock, and rows of the floors above."""
+"""One PostgreSQL database: a pool of connections, what its faults mean, and the clock."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
 from typing import Any
@@ -13,8 +13,9 @@ from workflows.storage.base import StoreUnavailableError
 from workflows.storage.migrations import Schema, schemas_of
 from workflows.storage.migrations.engine import ENGINE
 from workflows.storage.postgres.connections import Connections
+from workflows.storage.postgres.session import SETTINGS, assert_durable
 from workflows.storage.postgres.upgrade import upgrade
-from workflows.storage.schema import Select, Table, Write
+from workflows.storage.schema import Table
 
 POSTGRES = dialect.Postgres()
 
@@ -28,8 +29,6 @@ UNREACHABLE = (
     asyncpg.exceptions.TransactionRollbackError,
 )
 """Faults that may pass. What was asked may have been committed or not."""
-
-SESSION = {"synchronous_commit": "on", "default_transaction_isolation": "read committed", "timezone": "UTC"}
 
 PING = "select 1"
 NOW = "select threadline_now()"
@@ -73,7 +72,8 @@ class Database:
                 command_timeout=self._timeout_s,
                 reset=_keep,
                 statement_cache_size=1000,  # a step's statement has a text for each combination of parts and tables
-                server_settings=SESSION,
+                init=assert_durable,
+                server_settings=SETTINGS,
             )
         except UNREACHABLE as error:
             raise StoreUnavailableError(f"PostgreSQL can't be reached: {type(error).__name__}: {error}") from error
@@ -125,37 +125,14 @@ class Database:
             rows: list[asyncpg.Record] = await connection.fetch(statement, *parameters)
             return rows
 
+    async def _one(self, statement: str, *parameters: Any) -> asyncpg.Record:
+        """The one row of a statement that always has one."""
+        (row,) = await self._fetch(statement, *parameters)
+        return row
+
     async def _row(self, statement: str, *parameters: Any) -> asyncpg.Record | None:
         rows = await self._fetch(statement, *parameters)
         return rows[0] if rows else None
-
-    async def _guarded(
-        self, ctes: str, result: str, *parameters: Any, writes: Sequence[Write] = ()
-    ) -> asyncpg.Record | None:
-        """Send a statement of `ctes` and what it selects. `writes` ride along, in effect only if its CTE `g` has a row."""
-        riders = dialect.Parameters(POSTGRES, start=len(parameters))
-        texts = [f", w{n} as ({dialect.write(each, riders, guard='g')})" for n, each in enumerate(writes)]
-        return await self._row("".join((ctes, *texts, result)), *parameters, *riders.values)
-
-    # Rows of the floors above
-
-    async def read(self, query: Select) -> list[dict[str, Any]]:
-        parameters = dialect.Parameters(POSTGRES)
-        rows = await self._fetch(dialect.select(query, parameters), *parameters.values)
-        return [dialect.decode_row(POSTGRES, query.table, row) for row in rows]
-
-    async def write(self, *writes: Write) -> int:
-        if len(writes) == 1:
-            async with self._connection() as connection:
-                return await _apply(connection, writes[0])
-        async with self._connection() as connection, connection.transaction():
-            return sum([await _apply(connection, each) for each in writes])
-
-
-async def _apply(connection: Any, change: Write) -> int:
-    parameters = dialect.Parameters(POSTGRES)
-    tag: str = await connection.execute(dialect.write(change, parameters), *parameters.values)
-    return int(tag.rsplit(" ", 1)[-1])
 
 
 async def _keep(connection: Any) -> None:

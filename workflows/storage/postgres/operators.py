@@ -3,7 +3,7 @@
 import asyncpg
 
 from workflows.storage.base import Census, Fork, RunState
-from workflows.storage.postgres.database import Database
+from workflows.storage.postgres.rows import Rows
 from workflows.storage.tables import LIVE
 
 # $1 new run $2 source $3 tenant $4 cut $5 paths left out $6 input $7 paused $8-$11 added records: paths, outputs, statuses, started
@@ -26,7 +26,7 @@ s as (insert into signals (run_id, seq, name, dedup_key, payload, created_at, ca
 """
 """`o` locks the source, so that nothing deletes or redrives it meanwhile, and finds none that is live."""
 
-FORK_RESULT = "select run_id from g"
+FORK_RESULT = "(select run_id from g) as run_id"
 
 # $1 run $2 tenant
 FORKED = "select exists (select from runs where run_id = $1 and tenant = $2)"
@@ -47,24 +47,22 @@ select workflow, version, state, count(*), min(available_at) filter (where state
 """
 
 
-class OperatorOperations(Database):
+class OperatorOperations(Rows):
     """Copies ended runs and puts dead ones back."""
 
     async def fork(self, fork: Fork) -> bool:
         added = fork.records
-        await self._guarded(
+        row = await self._guarded(
             FORK, FORK_RESULT, fork.run_id, fork.source, fork.tenant, fork.cut, list(fork.leave_out), fork.input, fork.paused,
             [r.path for r in added], [r.output for r in added], [r.status.value for r in added], [r.started_at for r in added],
         )  # fmt: skip
-        row = await self._row(FORKED, fork.run_id, fork.tenant)
-        return bool(row and row[0])
+        return bool(row["applied"] or (await self._one(FORKED, fork.run_id, fork.tenant))[0])
 
     async def redrive(self, run_id: str, *, tenant: str) -> tuple[bool, str | None]:
         try:
-            row = await self._row(REDRIVE, run_id, tenant)
+            row = await self._one(REDRIVE, run_id, tenant)
         except asyncpg.UniqueViolationError:  # a live run of its key began at this very moment
-            row = await self._row(REDRIVE, run_id, tenant)
-        assert row is not None
+            row = await self._one(REDRIVE, run_id, tenant)
         return row["redriven"], row["live"]
 
     async def census(self) -> list[Census]:

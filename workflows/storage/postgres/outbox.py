@@ -3,14 +3,14 @@
 from pydantic_core import from_json
 
 from workflows.storage.base import Hint
-from workflows.storage.postgres.database import Database
+from workflows.storage.postgres.rows import Rows
 
 DRAIN = """
 delete from outbox where id in (select id from outbox order by id limit $1 for update skip locked) returning topic, type, data
 """
 
 
-class OutboxOperations(Database):
+class OutboxOperations(Rows):
     """Hands out hints."""
 
     async def drain_hints(self, limit: int = 500) -> list[Hint]:

@@ -20,7 +20,9 @@ g as (
          $15::boolean, case when lives then 'running' else 'ready' end, case when lives then $16 end, lives::int, lives::int from o
   on conflict do nothing returning run_id, tenant)
 """
-START_RESULT = "select run_id from g"
+START_RESULT = "(select run_id from g) as run_id"
+
+EXISTS = "select 1 from runs where run_id = $1"
 
 # $1 tenant $2 workflow $3 key
 LIVE_RUN = f"select run_id from runs where tenant = $1 and workflow = $2 and key = $3 and {LIVE}"
@@ -50,9 +52,7 @@ s as (insert into signals (run_id, seq, name, dedup_key, payload)
 """
 """Unread signals go to a successor of the same key (`m u v`); those carried before, or that nobody can take up, die (`x d y`)."""
 
-END_RESULT = (
-    "select (select count(*) from g) as ended, (select run_id from u) as successor, (select count(*) from v) as carried"
-)
+END_RESULT = "(select run_id from u) as successor, (select count(*) from v) as carried"
 
 # $1 run $2 state $3 fence
 ENDED = "select state = $2 and fence = $3 from runs where run_id = $1"
@@ -85,7 +85,7 @@ class RunOperations(SignalOperations):
                 run.trace_id, run.deployment, run.parent_id, run.parent_path, run.max_attempts, run.available_at, run.paused,
                 run.owner, writes=writes,
             )  # fmt: skip
-            if row is not None or await self.run(run.run_id) is not None:
+            if row["applied"] or await self._row(EXISTS, run.run_id) is not None:
                 return run.run_id
             if (live := await self._row(LIVE_RUN, run.tenant, run.workflow, run.key)) is not None:
                 return str(live[0])
@@ -109,8 +109,7 @@ class RunOperations(SignalOperations):
             END, END_RESULT, run_id, fence, state.value, inbox_seen, successor_id, POSTGRES.encode("json", error), output,
             writes=writes,
         )  # fmt: skip
-        assert row is not None
-        if row["ended"]:
+        if row["applied"]:
             return EndOutcome(ended=True, successor=row["successor"], carried=row["carried"])
         again = await self._row(ENDED, run_id, state.value, fence)
         return EndOutcome(ended=bool(again and again[0]), successor=None, carried=0)
@@ -120,7 +119,7 @@ class RunOperations(SignalOperations):
 
     async def run(self, run_id: str, *, tenant: str | None = None) -> RunRow | None:
         row = await self._row(RUN, run_id, tenant)
-        return None if row is None else run_row(POSTGRES, row)
+        return None if row is None else (await self._whole([run_row(POSTGRES, row)]))[0]
 
     async def runs(
         self,

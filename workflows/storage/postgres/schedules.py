@@ -3,7 +3,8 @@
 from datetime import datetime
 
 from workflows.storage.base import NewRun, Schedule
-from workflows.storage.postgres.database import POSTGRES, Database
+from workflows.storage.postgres.database import POSTGRES
+from workflows.storage.postgres.rows import Rows
 from workflows.storage.rows import schedule
 from workflows.storage.tables import SCHEDULE_COLUMNS, SCHEDULES
 
@@ -15,7 +16,7 @@ with g as (
   insert into schedules ({SCHEDULE_COLUMNS}) values ({", ".join(f"${n}" for n, _ in enumerate(_NAMES, 1))})
   on conflict (tenant, name) do update set {", ".join(f"{name} = excluded.{name}" for name in _NAMES)} returning tenant)
 """
-PUT_RESULT = "select tenant from g"
+PUT_RESULT = "(select tenant from g) as tenant"
 
 # $1 tenant or null $2 only those due $3 limit
 LIST = f"""
@@ -34,17 +35,19 @@ g as (insert into runs (run_id, tenant, workflow, version, key, queue, input, tr
 """
 """Any number of clocks, one firing: `next_at` is the token they compare."""
 
-TICK_RESULT = "select run_id from g"
+TICK_RESULT = "(select run_id from g) as run_id"
 
 
-class ScheduleOperations(Database):
+class ScheduleOperations(Rows):
     """Keeps schedules."""
 
     async def put_schedule(self, schedule: Schedule) -> None:
         await self._guarded(PUT, PUT_RESULT, *(getattr(schedule, name) for name in _NAMES))
 
     async def schedules(self, *, tenant: str | None = None, due: bool = False, limit: int = 100) -> list[Schedule]:
-        return [schedule(POSTGRES, row) for row in await self._fetch(LIST, tenant, due, limit)]
+        return await self._whole(
+            [schedule(POSTGRES, row) for row in await self._fetch(LIST, tenant, due, limit)], strict=False
+        )
 
     async def delete_schedule(self, *, tenant: str, name: str) -> bool:
         return await self._row(DELETE, tenant, name) is not None
@@ -54,4 +57,4 @@ class ScheduleOperations(Database):
             TICK, TICK_RESULT, schedule.tenant, schedule.name, schedule.next_at, next_at, run.run_id, run.workflow, run.version, run.key,
             run.queue, run.input, run.max_attempts,
         )  # fmt: skip
-        return row is not None
+        return bool(row["applied"])

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 
 from workflows.storage.base import DeadSignal, NewRun, Signal, SignalOutcome
-from workflows.storage.postgres.database import POSTGRES, Database
+from workflows.storage.postgres.database import POSTGRES
+from workflows.storage.postgres.rows import Rows
 from workflows.storage.rows import dead_signal, signal
 from workflows.storage.schema import Select, Write
 from workflows.storage.tables import DEAD_SIGNALS, LIVE
@@ -28,10 +29,9 @@ r as (insert into runs (run_id, tenant, workflow, version, key, queue, trace_id,
       on conflict {LIVE_CONFLICT} {RING} returning run_id, inbox_seq, owner),
 s as (insert into signals (run_id, seq, name, dedup_key, payload) select run_id, inbox_seq, $7, $6, $8 from r)
 """
-SIGNAL_WITH_START_RESULT = (
-    "select (select run_id from r) as run_id, (select inbox_seq from r) as seq, not exists (select from g) as duplicate,"
-    " coalesce((select run_id = $5 and owner = $15 from r), false) as claimed"
-)
+SIGNAL_WITH_START_RESULT = """
+(select run_id from r) as run_id, (select inbox_seq from r) as seq, coalesce((select run_id = $5 and owner = $15 from r), false) as claimed
+"""
 
 # $1 run $2 name $3 dedup key $4 payload $5 tenant
 SIGNAL = f"""
@@ -44,19 +44,19 @@ s as (insert into signals (run_id, seq, name, dedup_key, payload) select run_id,
 """
 """A cancel also sets the flag, so that neither SUSPEND nor the end can pass it."""
 
-SIGNAL_RESULT = """
-select (select seq from s) as seq, exists (select from signals where run_id = $1 and dedup_key = $3) as duplicate
-"""
+SIGNAL_RESULT = (
+    "(select seq from s) as seq, exists (select from signals where run_id = $1 and dedup_key = $3) as duplicate"
+)
+
+SIGNAL_COLUMNS = "seq, name, dedup_key, payload, carried, created_at"
 
 # $1 run $2 dedup key
-PAYLOAD = "select coalesce(payload, 'null') from signals where run_id = $1 and dedup_key = $2"
+SIGNAL_BY_KEY = f"select {SIGNAL_COLUMNS} from signals where run_id = $1 and dedup_key = $2"
 
-INBOX = """
-select seq, name, dedup_key, payload, carried, created_at from signals where run_id = $1 and consumed_by is null order by seq
-"""
+INBOX = f"select {SIGNAL_COLUMNS} from signals where run_id = $1 and consumed_by is null order by seq"
 
 
-class SignalOperations(Database):
+class SignalOperations(Rows):
     """Accepts signals."""
 
     async def signal_with_start(
@@ -67,26 +67,24 @@ class SignalOperations(Database):
             payload, run.queue, run.trace_id, run.input, run.max_attempts, run.priority, run.deployment, run.owner,
             writes=writes,
         )  # fmt: skip
-        assert row is not None
         started = row["run_id"] == run.run_id
-        return SignalOutcome(row["run_id"], row["seq"], started, row["duplicate"], claimed=row["claimed"])
+        return SignalOutcome(row["run_id"], row["seq"], started, not row["applied"], claimed=row["claimed"])
 
     async def signal(
         self, run_id: str, *, tenant: str, name: str, dedup_key: str, payload: bytes | None
     ) -> SignalOutcome:
         row = await self._guarded(SIGNAL, SIGNAL_RESULT, run_id, name, dedup_key, payload, tenant)
-        assert row is not None
         accepted = row["seq"] is not None
         return SignalOutcome(
             run_id if accepted else None, row["seq"], started=False, duplicate=not accepted and row["duplicate"]
         )
 
     async def signal_payload(self, run_id: str, dedup_key: str) -> bytes | None:
-        row = await self._row(PAYLOAD, run_id, dedup_key)
-        return None if row is None else bytes(row[0])
+        found = [signal(POSTGRES, row) for row in await self._fetch(SIGNAL_BY_KEY, run_id, dedup_key)]
+        return next((each.payload or b"null" for each in await self._whole(found, run_id=run_id)), None)
 
     async def inbox(self, run_id: str) -> list[Signal]:
-        return [signal(POSTGRES, row) for row in await self._fetch(INBOX, run_id)]
+        return await self._whole([signal(POSTGRES, row) for row in await self._fetch(INBOX, run_id)], run_id=run_id)
 
     async def dead_signals(self, *, tenant: str, limit: int = 100) -> list[DeadSignal]:
         query = Select(DEAD_SIGNALS, {"tenant": tenant}, order=("-died_at",), limit=limit)

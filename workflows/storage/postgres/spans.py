@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import asyncpg
 
 from workflows.storage.base import SpanRow
-from workflows.storage.postgres.database import Database
+from workflows.storage.postgres.rows import Rows
 from workflows.storage.tables import SPAN_COLUMNS
 
 # one array per column, in table order
@@ -27,7 +27,7 @@ update spans set status = 'interrupted', ended_at = threadline_now() where statu
 """
 
 
-class SpanOperations(Database):
+class SpanOperations(Rows):
     """Keeps spans."""
 
     async def put_spans(self, new: Sequence[SpanRow], *, again: Sequence[SpanRow] = ()) -> None:

@@ -59,9 +59,7 @@ s as (insert into signals (run_id, seq, name, dedup_key, payload)
       on conflict do nothing)"""
 """The end of a child is a signal-with-start at its parent's key."""
 
-STEP_RESULT = """
-select (select count(*) from g) as applied, (select inbox_seq from f) as inbox_seq, (select cancel_requested from f) as cancel_requested
-"""
+STEP_RESULT = "(select inbox_seq from f) as inbox_seq, (select cancel_requested from f) as cancel_requested"
 
 # $1 run $2 paths $3 fence
 STEP_AGAIN = """
@@ -76,12 +74,12 @@ class StepOperations(SignalOperations):
     """Records steps and reads them back."""
 
     async def load(self, run_id: str) -> list[Record]:
-        return [record(POSTGRES, row) for row in await self._fetch(LOAD, run_id)]
+        records = [record(POSTGRES, row) for row in await self._fetch(LOAD, run_id)]
+        return await self._whole(records, run_id=run_id)
 
     async def step(self, run_id: str, fence: int, batch: StepBatch) -> StepOutcome:
         ctes, parameters = _step(run_id, fence, batch)
         row = await self._guarded(ctes, STEP_RESULT, *parameters, writes=batch.writes)
-        assert row is not None
         if not row["applied"]:
             return await self._step_refused(run_id, fence, batch)
         return StepOutcome(

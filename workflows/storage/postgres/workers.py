@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from datetime import timedelta
 
 from workflows.storage.base import SUSPECT_AFTER, RunRow, RunState, Suspects
-from workflows.storage.postgres.database import POSTGRES, Database
+from workflows.storage.postgres.database import POSTGRES
+from workflows.storage.postgres.rows import Rows
 from workflows.storage.rows import run_row
 from workflows.storage.tables import RUNS
 
@@ -82,7 +83,7 @@ update runs r set fence = r.fence + 1,
 """A statement of its own, whose snapshot sees no worker that REAP_WORKERS deleted; the fence guards against an older one."""
 
 
-class WorkerOperations(Database):
+class WorkerOperations(Rows):
     """Registers workers and gives them runs."""
 
     async def register(self, worker_id: str, *, host: str, deployment: str, lease: timedelta) -> None:
@@ -109,7 +110,7 @@ class WorkerOperations(Database):
     ) -> list[RunRow]:
         names, versions = [name for name, _ in workflows], [version for _, version in workflows]
         rows = await self._fetch(CLAIM, worker_id, list(queues), limit, names, versions, list(leave_out), suspects)
-        return [run_row(POSTGRES, row) for row in rows]
+        return await self._whole([run_row(POSTGRES, row) for row in rows], strict=False)
 
     async def waiting_suspect(
         self, *, queues: Sequence[str], workflows: Sequence[tuple[str, str]]
@@ -129,6 +130,6 @@ class WorkerOperations(Database):
 
     async def reap(self) -> tuple[list[str], list[RunRow]]:
         await self._fetch(REAP_WORKERS)
-        rows = [run_row(POSTGRES, row) for row in await self._fetch(REAP_RUNS)]
+        rows = await self._whole([run_row(POSTGRES, row) for row in await self._fetch(REAP_RUNS)], strict=False)
         freed = [row.run_id for row in rows if row.state is RunState.READY]
         return freed, [row for row in rows if row.state is RunState.RUNNING]

@@ -1,4 +1,4 @@
-"""One SQLite file: a connection on a thread of its own, transactions, the clock, and rows of the floors above."""
+"""One SQLite file: a connection on a thread of its own, transactions, and the clock."""
 
 import asyncio
 import sqlite3
@@ -10,12 +10,13 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, TypeVar
 
-from workflows.errors import SchemaError
 from workflows.storage import dialect
 from workflows.storage.base import StoreUnavailableError
+from workflows.storage.blobs import Apart, Owned, large
 from workflows.storage.migrations import Schema, schemas_of
 from workflows.storage.migrations.engine import ENGINE
-from workflows.storage.schema import Select, Table, Write
+from workflows.storage.schema import Table
+from workflows.storage.sqlite.session import set_durable
 from workflows.storage.sqlite.upgrade import passing, upgrade
 
 T = TypeVar("T")
@@ -25,9 +26,18 @@ MICROSECOND = timedelta(microseconds=1)
 READ_CLOCK = "select offset_us from threadline_clock"
 SET_CLOCK = "update threadline_clock set offset_us = ?1"
 
+# ?1 tenant, or null for that of ?2 run ?3 digest ?4 body
+KEEP = """
+insert into blobs (tenant, sha256, body) values (coalesce(?1, (select tenant from runs where run_id = ?2)), ?3, ?4)
+on conflict (tenant, sha256) do update set at = threadline_now()
+"""
+
+# ?1 tenant, or null for that of ?2 run ?3 digest
+BODY = "select body from blobs where tenant = coalesce(?1, (select tenant from runs where run_id = ?2)) and sha256 = ?3"
+
 
 class Database:
-    """The file. `tables` are those of the floors above: schemas with their migrations, or bare tables."""
+    """The file, by its path or as a `file:` URI. `tables` are those of the floors above: schemas with their migrations, or bare tables."""
 
     def __init__(
         self, path: str | Path, *, tables: Iterable[Table | Schema] = (), busy_timeout_s: float = 10.0
@@ -38,6 +48,7 @@ class Database:
         self._connection: sqlite3.Connection | None = None
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="sqlite")
         self._offset = 0
+        self._apart = Apart()
 
     # Life
 
@@ -72,21 +83,16 @@ class Database:
         if self._connection is not None:
             return
         connection = sqlite3.connect(
-            self._path, isolation_level=None, check_same_thread=False, timeout=self._busy_timeout_s
+            self._path,
+            isolation_level=None,
+            check_same_thread=False,
+            timeout=self._busy_timeout_s,
+            uri=self._path.startswith("file:"),
         )
         connection.create_function("threadline_now", 0, self._now)
         try:
-            for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
-                connection.execute(f"pragma {pragma}")
-        except sqlite3.DatabaseError as error:
-            connection.close()
-            if isinstance(error, sqlite3.OperationalError):
-                raise
-            raise SchemaError(
-                f"{self._path} can't be read as a database: {error}. Restore a backup of it, or move it away to begin anew."
-            ) from None
-        self._connection = connection
-        try:
+            set_durable(connection, place=self._path, busy_timeout_s=self._busy_timeout_s)
+            self._connection = connection
             with self._transaction(read_clock=False):
                 upgrade(self._db, self._schemas, place=self._path)
         except BaseException:
@@ -97,7 +103,7 @@ class Database:
     def _now(self) -> int:
         return time.time_ns() // 1000 + self._offset
 
-    # Transactions
+    # Statements
 
     async def _call(self, function: Callable[[], T]) -> T:
         try:
@@ -111,15 +117,20 @@ class Database:
                 raise StoreUnavailableError("the store is closed") from error
             raise
 
-    async def _transact(self, function: Callable[[], T]) -> T:
+    async def _transact(self, function: Callable[[], T], *, tenant: str | None = None, run_id: str | None = None) -> T:
+        """Run `function` in a transaction; its large values are `tenant`'s, or of the tenant of `run_id`."""
+
         def run() -> T:
             with self._transaction():
-                return function()
+                result = function()
+                self._keep(tenant, run_id)
+                return result
 
         return await self._call(run)
 
     @contextmanager
     def _transaction(self, *, read_clock: bool = True) -> Iterator[None]:
+        self._apart = Apart()
         self._db.execute("begin immediate")
         try:
             if read_clock:
@@ -132,26 +143,28 @@ class Database:
             raise
 
     def _rows(self, sql: str, *parameters: Any) -> list[Any]:
+        if any(type(each) is bytes and large(each) for each in parameters):
+            return self._lightened(sql, parameters)
         return self._db.execute(sql, parameters).fetchall()
 
     def _one(self, sql: str, *parameters: Any) -> Any:
-        return self._db.execute(sql, parameters).fetchone()
+        rows = self._rows(sql, *parameters)
+        return rows[0] if rows else None
 
-    # Rows of the floors above
+    # Large values
 
-    async def read(self, query: Select) -> list[dict[str, Any]]:
-        parameters = dialect.Parameters(SQLITE)
-        sql = dialect.select(query, parameters)
-        rows = await self._call(lambda: self._rows(sql, *parameters.values))
-        return [dialect.decode_row(SQLITE, query.table, row) for row in rows]
+    def _lightened(self, sql: str, parameters: Sequence[Any]) -> list[Any]:
+        """Send a statement without its large values, which are kept at the end of the transaction if it changed anything."""
+        apart, before = Apart(), self._db.total_changes
+        rows = self._db.execute(sql, apart.parameters(parameters)).fetchall()
+        if self._db.total_changes != before:
+            self._apart.bodies.update(apart.bodies)
+        return rows
 
-    async def write(self, *writes: Write) -> int:
-        return await self._transact(lambda: self._apply(writes))
+    def _keep(self, tenant: str | None, run_id: str | None) -> None:
+        for (owner, digest), body in self._apart.bodies.items():
+            self._db.execute(KEEP, (owner or tenant, run_id, digest, body))
 
-    def _apply(self, writes: Sequence[Write]) -> int:
-        changed = 0
-        for each in writes:
-            parameters = dialect.Parameters(SQLITE)
-            sql = dialect.write(each, parameters)
-            changed += self._db.execute(sql, parameters.values).rowcount
-        return changed
+    def _body(self, owned: Owned, tenant: str | None, run_id: str | None) -> bytes | None:
+        row = self._db.execute(BODY, (owned[0] or tenant, run_id, owned[1])).fetchone()
+        return None if row is None else bytes(row[0])

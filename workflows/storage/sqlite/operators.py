@@ -64,7 +64,7 @@ class OperatorOperations(SignalOperations):
             self._one(COPY_SIGNALS, fork.run_id, fork.source)
             return True
 
-        return await self._transact(copy)
+        return await self._transact(copy, tenant=fork.tenant)
 
     def _copy_run(self, fork: Fork, source: RunRow) -> None:
         new = NewRun(

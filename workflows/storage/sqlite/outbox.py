@@ -5,14 +5,14 @@ from collections.abc import Sequence
 from pydantic_core import from_json, to_json
 
 from workflows.storage.base import Hint
-from workflows.storage.sqlite.database import Database
+from workflows.storage.sqlite.rows import Rows
 
 ANY = "select 1 from outbox limit 1"
 DRAIN = "delete from outbox where id in (select id from outbox order by id limit ?1) returning topic, type, data"
 INSERT = "insert into outbox (topic, type, data) values (?1, ?2, ?3)"
 
 
-class OutboxOperations(Database):
+class OutboxOperations(Rows):
     """Keeps hints and hands them out."""
 
     async def drain_hints(self, limit: int = 500) -> list[Hint]:

@@ -64,7 +64,7 @@ class RunOperations(StepOperations):
                 self._apply(writes)
             return run.run_id
 
-        return await self._transact(insert)
+        return await self._transact(insert, tenant=run.tenant)
 
     async def end(
         self,
@@ -91,7 +91,7 @@ class RunOperations(StepOperations):
             self._wake_parent(ended, successor_id)
             return outcome
 
-        return await self._transact(run)
+        return await self._transact(run, run_id=run_id)
 
     def _hand_over(self, run: RunRow, successor_id: str) -> EndOutcome:
         """Unread signals go to a successor of the same key; those carried before, or that nobody can take up, die."""
@@ -121,8 +121,10 @@ class RunOperations(StepOperations):
         return await self._transact(lambda: self._one(SUSPEND, run_id, fence, inbox_seen, at) is not None)
 
     async def run(self, run_id: str, *, tenant: str | None = None) -> RunRow | None:
-        row = await self._call(lambda: self._one(RUN, run_id, tenant))
-        return None if row is None else run_row(SQLITE, row)
+        def found() -> list[RunRow]:
+            return self._whole([run_row(SQLITE, row) for row in self._rows(RUN, run_id, tenant)])
+
+        return next(iter(await self._call(found)), None)
 
     async def runs(
         self,

@@ -36,11 +36,14 @@ class ScheduleOperations(SignalOperations):
 
     async def put_schedule(self, schedule: Schedule) -> None:
         values = [SQLITE.encode(each.type, getattr(schedule, each.name)) for each in SCHEDULES.columns]
-        await self._transact(lambda: self._one(PUT, *values))
+        await self._transact(lambda: self._one(PUT, *values), tenant=schedule.tenant)
 
     async def schedules(self, *, tenant: str | None = None, due: bool = False, limit: int = 100) -> list[Schedule]:
-        rows = await self._transact(lambda: self._rows(LIST, tenant, due, self._now(), limit))
-        return [schedule(SQLITE, row) for row in rows]
+        def found() -> list[Schedule]:
+            rows = self._rows(LIST, tenant, due, self._now(), limit)
+            return self._whole([schedule(SQLITE, row) for row in rows], strict=False)
+
+        return await self._transact(found)
 
     async def delete_schedule(self, *, tenant: str, name: str) -> bool:
         return await self._transact(lambda: self._one(DELETE, tenant, name) is not None)
@@ -52,4 +55,4 @@ class ScheduleOperations(SignalOperations):
             moved = self._one(MOVE, schedule.tenant, schedule.name, due, following)
             return moved is not None and self._insert_run(run)
 
-        return await self._transact(fire)
+        return await self._transact(fire, tenant=schedule.tenant)

@@ -1,12 +1,14 @@
 """Signals, and what brings them to a run: the live one of a key, or a new one."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from workflows.storage import dialect
 from workflows.storage.base import DeadSignal, NewRun, RunRow, Signal, SignalOutcome
 from workflows.storage.rows import dead_signal, signal
 from workflows.storage.schema import Select, Write
-from workflows.storage.sqlite.database import SQLITE, Database
+from workflows.storage.sqlite.database import SQLITE
+from workflows.storage.sqlite.rows import Rows
 from workflows.storage.tables import DEAD_SIGNALS, LIVE
 
 # ?1 tenant ?2 dedup key
@@ -44,15 +46,15 @@ POSTED = "select 1 from signals where run_id = ?1 and dedup_key = ?2"
 ADMIT = f"update runs set cancel_requested = cancel_requested or ?3 where run_id = ?1 and tenant = ?2 and {LIVE} returning 1"
 """A cancel also sets the flag, so that neither a suspension nor the end can pass it."""
 
+SIGNAL_COLUMNS = "seq, name, dedup_key, payload, carried, created_at"
+
 # ?1 run ?2 dedup key
-PAYLOAD = "select payload from signals where run_id = ?1 and dedup_key = ?2"
+SIGNAL_BY_KEY = f"select {SIGNAL_COLUMNS} from signals where run_id = ?1 and dedup_key = ?2"
 
-INBOX = """
-select seq, name, dedup_key, payload, carried, created_at from signals where run_id = ?1 and consumed_by is null order by seq
-"""
+INBOX = f"select {SIGNAL_COLUMNS} from signals where run_id = ?1 and consumed_by is null order by seq"
 
 
-class SignalOperations(Database):
+class SignalOperations(Rows):
     """Accepts signals."""
 
     async def signal_with_start(
@@ -67,7 +69,7 @@ class SignalOperations(Database):
             claimed = started and run.owner is not None and self._one(OWNED, run_id, run.owner) is not None
             return SignalOutcome(run_id, seq, started, duplicate=False, claimed=claimed)
 
-        return await self._transact(accept)
+        return await self._transact(accept, tenant=run.tenant)
 
     def _deliver(self, run: NewRun, name: str, dedup_key: str, payload: bytes | None) -> tuple[str, int]:
         live = self._live(run)
@@ -94,14 +96,18 @@ class SignalOperations(Database):
             self._one(POST, run_id, seq, name, dedup_key, payload)
             return SignalOutcome(run_id, seq, started=False, duplicate=False)
 
-        return await self._transact(accept)
+        return await self._transact(accept, tenant=tenant)
 
     async def signal_payload(self, run_id: str, dedup_key: str) -> bytes | None:
-        row = await self._call(lambda: self._one(PAYLOAD, run_id, dedup_key))
-        return None if row is None else bytes(row[0] or b"null")
+        found = await self._call(lambda: self._signals(SIGNAL_BY_KEY, run_id, dedup_key))
+        return next((each.payload or b"null" for each in found), None)
 
     async def inbox(self, run_id: str) -> list[Signal]:
-        return [signal(SQLITE, row) for row in await self._call(lambda: self._rows(INBOX, run_id))]
+        return await self._call(lambda: self._signals(INBOX, run_id))
+
+    def _signals(self, sql: str, run_id: str, *parameters: Any) -> list[Signal]:
+        found = [signal(SQLITE, row) for row in self._rows(sql, run_id, *parameters)]
+        return self._whole(found, run_id=run_id)
 
     async def dead_signals(self, *, tenant: str, limit: int = 100) -> list[DeadSignal]:
         query = Select(DEAD_SIGNALS, {"tenant": tenant}, order=("-died_at",), limit=limit)

@@ -6,7 +6,8 @@ from typing import Any
 
 from workflows.storage import dialect
 from workflows.storage.base import SpanRow
-from workflows.storage.sqlite.database import SQLITE, Database
+from workflows.storage.sqlite.database import SQLITE
+from workflows.storage.sqlite.rows import Rows
 from workflows.storage.tables import SPAN_COLUMNS
 
 # one parameter per column, in table order
@@ -25,7 +26,7 @@ update spans set status = 'interrupted', ended_at = ?2
 """
 
 
-class SpanOperations(Database):
+class SpanOperations(Rows):
     """Keeps spans."""
 
     async def put_spans(self, new: Sequence[SpanRow], *, again: Sequence[SpanRow] = ()) -> None:

@@ -45,10 +45,13 @@ class StepOperations(SignalOperations, OutboxOperations):
     """Records steps and reads them back."""
 
     async def load(self, run_id: str) -> list[Record]:
-        return [record(SQLITE, row) for row in await self._call(lambda: self._rows(LOAD, run_id))]
+        def found() -> list[Record]:
+            return self._whole([record(SQLITE, row) for row in self._rows(LOAD, run_id)], run_id=run_id)
+
+        return await self._call(found)
 
     async def step(self, run_id: str, fence: int, batch: StepBatch) -> StepOutcome:
-        return await self._transact(lambda: self._step(run_id, fence, batch))
+        return await self._transact(lambda: self._step(run_id, fence, batch), run_id=run_id)
 
     def _step(self, run_id: str, fence: int, batch: StepBatch) -> StepOutcome:
         row = self._advance(run_id, fence, batch)

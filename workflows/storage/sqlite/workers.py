@@ -6,7 +6,8 @@ from datetime import timedelta
 
 from workflows.storage.base import SUSPECT_AFTER, RunRow, Suspects
 from workflows.storage.rows import run_row
-from workflows.storage.sqlite.database import MICROSECOND, SQLITE, Database
+from workflows.storage.sqlite.database import MICROSECOND, SQLITE
+from workflows.storage.sqlite.rows import Rows
 from workflows.storage.tables import RUN_COLUMNS
 
 # ?1 worker ?2 host ?3 deployment ?4 lease until
@@ -81,7 +82,7 @@ DEAD = f"update runs set fence = fence + 1 where {LOST} returning {RUN_COLUMNS}"
 """After FREE: those out of attempts."""
 
 
-class WorkerOperations(Database):
+class WorkerOperations(Rows):
     """Registers workers and gives them runs."""
 
     async def register(self, worker_id: str, *, host: str, deployment: str, lease: timedelta) -> None:
@@ -117,7 +118,8 @@ class WorkerOperations(Database):
             return [run_id for run_id, attempts in rows if attempts < SUSPECT_AFTER]
 
         def take() -> list[RunRow]:
-            return [run_row(SQLITE, self._one(TAKE, worker_id, run_id)) for run_id in due()]
+            taken = [run_row(SQLITE, self._one(TAKE, worker_id, run_id)) for run_id in due()]
+            return self._whole(taken, strict=False)
 
         # A look without the write lock first: idle workers that poll one file must not queue behind each other.
         return await self._transact(take) if await self._call(due) else []
@@ -144,6 +146,6 @@ class WorkerOperations(Database):
         def run() -> tuple[list[str], list[RunRow]]:
             self._rows(REAP_WORKERS, self._now())
             freed = [row[0] for row in self._rows(FREE, self._now())]
-            return freed, [run_row(SQLITE, row) for row in self._rows(DEAD)]
+            return freed, self._whole([run_row(SQLITE, row) for row in self._rows(DEAD)], strict=False)
 
         return await self._transact(run)
