@@ -20,6 +20,8 @@ MARK = b"\x00"
 REFERENCE = len(MARK) + hashlib.sha256().digest_size
 """Bytes of a reference; indexes find the rows that refer to a blob by this length."""
 
+SEVERAL = (list, tuple)
+
 Owned = tuple[str | None, bytes]
 """A tenant and a digest; None is the tenant of the statement's or operation's own run."""
 Found = TypeVar("Found", RunRow, Record, Signal, Schedule)
@@ -50,7 +52,7 @@ class Apart:
             if type(value) is bytes:
                 if len(value) > LIMIT or value[:1] == MARK:
                     sent[number] = self.value(value)
-            elif type(value) is list:
+            elif type(value) in SEVERAL:
                 for each in value:
                     if type(each) is bytes and (len(each) > LIMIT or each[:1] == MARK):
                         sent[number] = [None if each is None else self.value(each) for each in value]
