@@ -48,6 +48,14 @@ class FailedRun(BaseModel):
     failure: dict[str, Any]
     input: Any = None
 
+    @classmethod
+    def of(cls, run: RunRow, state: RunState, failure: dict[str, Any] | None) -> "FailedRun":
+        """What there is to tell of a run that ended in `state`."""
+        return cls(
+            run_id=run.run_id, workflow=run.workflow, key=run.key, state=state, failure=to_jsonable_python(failure or {}),
+            input=from_json(run.input or b"null"),
+        )  # fmt: skip
+
 
 class Driver:
     """Drives executions. `workflows` are those this process knows, by (id, version)."""
@@ -190,20 +198,12 @@ class Driver:
         handler = self._workflows.newest(known.on_failure) if known and known.on_failure else None
         if handler is None:
             return ()
-        failed = FailedRun(
-            run_id=run.run_id,
-            workflow=run.workflow,
-            key=run.key,
-            state=state,
-            failure=to_jsonable_python(failure or {}),
-            input=from_json(run.input or b"null"),
-        )
         values = {
             "run_id": str(uuid5(NAMESPACE, f"{run.run_id}/on-failure")),
             "tenant": run.tenant,
             "workflow": handler.id,
             "version": handler.version,
-            "input": failed.model_dump_json().encode(),
+            "input": FailedRun.of(run, state, failure).model_dump_json().encode(),
             "trace_id": run.trace_id,
         }
         return (Insert(RUNS, values),)

@@ -112,7 +112,7 @@ class Engine:
     async def open(self) -> None:
         """Connect, and begin to work runs if this process is a worker. Raises StoreUnavailableError, SchemaError."""
         await self.store.open()
-        await self.execution.open(self.workflows)
+        await self.execution.open(self.workflows, pubsub=self.pubsub, tracer=self.tracer)
         self._spans.start()
         if self.clock is not None:
             self.clock.start()
@@ -256,6 +256,7 @@ class Engine:
         self, name: str, workflow: Workflow[In, Any], value: In, *, spec: str, tz: str, tenant: str = DEFAULT_TENANT
     ) -> Schedule:
         """Run `workflow` by cron. Replaces the schedule of this name. Raises InputError for a bad spec, zone or value."""
+        store = self.execution.store("schedules")
         where = f"the input of {workflow.id}"
         data = encode(check(value, workflow.input, where=where), workflow.input, where=where)
         entry = Schedule(
@@ -265,10 +266,10 @@ class Engine:
             workflow.version,
             spec,
             tz,
-            next_fire(spec, tz, await self.store.now()),
+            next_fire(spec, tz, await store.now()),
             input=data,
         )
-        await self.store.put_schedule(entry)
+        await store.put_schedule(entry)
         return entry
 
     async def decide(
@@ -282,7 +283,7 @@ class Engine:
         reason: str | None = None,
     ) -> bool:
         """Decide a pending approval and wake its thread. False: somebody else was first, or it has expired."""
-        decided, run_id = await self.store.decide(
+        decided, run_id = await self.execution.store("approvals").decide(
             tenant=tenant,
             approval_id=approval_id,
             decision=decision,
@@ -311,7 +312,7 @@ class Engine:
 
     async def doctor(self) -> list[Finding]:
         """What is wrong with the runs of all tenants, as a process with these workflows sees it: stranded, overdue and dead ones."""
-        return await diagnose(self.store, self.workflows.keys())
+        return await diagnose(self.execution.store("doctor"), self.workflows.keys())
 
     def workflow(self, name: str) -> Workflow[Any, Any]:
         """The version of a workflow that was added last. Raises NoExecutorError."""

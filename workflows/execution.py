@@ -10,6 +10,7 @@ from workflows.pubsub.base import Event, PubSub, PubSubUnavailableError
 from workflows.registry import Registry
 from workflows.storage.base import Fork, NewRun, Record, RunRow, RunState, Signal, SignalOutcome, Store
 from workflows.storage.schema import Write
+from workflows.tracing import Tracer
 from workflows.worker import Worker
 
 
@@ -60,7 +61,11 @@ class Execution(Protocol):
         """Give a signal to the live run of a key, or start `run` with it."""
         ...
 
-    async def open(self, workflows: Registry) -> None:
+    def store(self, purpose: str) -> Store:
+        """The store that keeps the runs, for what needs it. Raises UnsupportedError where none does, naming `purpose` and what to use."""
+        ...
+
+    async def open(self, workflows: Registry, *, pubsub: PubSub, tracer: Tracer) -> None:
         """Connect, and begin to work runs of `workflows` if this process is to. May be called again after it raised."""
         ...
 
@@ -85,7 +90,10 @@ class StoreExecution:
         self._worker = worker
         self._pubsub = pubsub
 
-    async def open(self, workflows: Registry) -> None:
+    def store(self, purpose: str) -> Store:
+        return self._store
+
+    async def open(self, workflows: Registry, *, pubsub: PubSub, tracer: Tracer) -> None:
         if (worker := self._worker()) is not None:
             await worker.register()  # from here on nothing raises, so that `open` can be called again after what does
             await self._listen(worker)

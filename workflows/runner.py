@@ -1,7 +1,6 @@
 """Runs one step: intent, tries, time limit, retries, and the one record of how it ended."""
 
 import asyncio
-import inspect
 import random
 from contextlib import nullcontext
 from datetime import UTC, datetime, timedelta
@@ -9,17 +8,19 @@ from typing import Any
 
 from pydantic_core import from_json
 
+from workflows.attempt import attempt, interrupted
 from workflows.callbacks import SILENT, Callbacks, Moment
 from workflows.claim import Claim
+from workflows.compensation import Completed, compensate
 from workflows.context import StepContext
 from workflows.effects import Effect, Retry
-from workflows.errors import Bailed, InputError, StepCancelledError, StepFailedError, Suspended, describe
+from workflows.errors import Bailed, StepFailedError, Suspended, describe
 from workflows.forked_steps import ForkedSteps
 from workflows.step import Step
 from workflows.storage.base import Record, RunState, Status, StoreUnavailableError
 from workflows.suspension import entered
 from workflows.tracing import Tracer
-from workflows.values import Interrupted, check, decode, encode, fits
+from workflows.values import Interrupted, check, decode, encode
 
 SLICE_S = 0.2
 HOLD_S = 5.0
@@ -42,7 +43,7 @@ class StepRunner:
         self._tracer = tracer
         self._rng = rng
         self._callbacks = callbacks
-        self.completed: list[tuple[Step[Any, Any], str, Any]] = []
+        self.completed: list[Completed] = []
 
     async def run(self, step: Step[Any, Any], path: str, value: Any) -> Any:
         """The step's output, from its record or by running it. Raises StepFailedError, or control flow."""
@@ -73,7 +74,7 @@ class StepRunner:
         if record.status is Status.BAILED:
             raise Bailed(record.output or b"null")
         if record.status is Status.INTERRUPTED:
-            return self._interrupted(step, path, decode(record.output, Interrupted, where=path))
+            return interrupted(step, path, decode(record.output, Interrupted, where=path))
         output = decode(record.output, step.output, where=f"the record of {path}")
         if self._forked is None or self._forked.own(record):
             self.completed.append((step, path, output))
@@ -146,29 +147,8 @@ class StepRunner:
 
     async def _call(self, step: Step[Any, Any], ctx: StepContext, value: Any, effect: Effect) -> Any:
         """What can't be undone is awaited to its end when the run is asked to stop; what would be run again anyway is not."""
-        task = asyncio.current_task()
-        assert task is not None
-        outer = task.cancelling()
         with nullcontext() if effect.needs_intent else self._claim.interruptible():
-            try:
-                if step.timeout_s is None:
-                    return await step(value, ctx)
-                return await self._within(step.timeout_s, step, ctx, value)
-            except asyncio.CancelledError:
-                if task.cancelling() > outer:
-                    raise
-                # By something inside the step; left alone it would look as if this worker were leaving.
-                raise StepCancelledError(f"step {ctx.path} cancelled itself") from None
-
-    @staticmethod
-    async def _within(seconds: float, step: Step[Any, Any], ctx: StepContext, value: Any) -> Any:
-        try:
-            async with asyncio.timeout(seconds) as limit:
-                return await step(value, ctx)
-        except TimeoutError:
-            if limit.expired():
-                raise TimeoutError(f"step {ctx.path} took longer than {seconds} s") from None
-            raise
+            return await attempt(step, ctx, value)
 
     def _finish(self, step: Step[Any, Any], ctx: StepContext, output: Any, effect: Effect) -> Any:
         where = f"step {ctx.path}"
@@ -188,15 +168,7 @@ class StepRunner:
 
     def _record_interrupted(self, step: Step[Any, Any], path: str, value: Interrupted) -> Any:
         self._claim.record(Record(path, Status.INTERRUPTED, value.model_dump_json().encode()))
-        return self._interrupted(step, path, value)
-
-    @staticmethod
-    def _interrupted(step: Step[Any, Any], path: str, value: Interrupted) -> Any:
-        if fits(Interrupted, step.output):
-            return value
-        raise StepFailedError(
-            path, {"type": "Interrupted", "message": f"outcome unknown: {value.reason}", "causes": []}
-        )
+        return interrupted(step, path, value)
 
     async def _back_off(self, path: str, retry: Retry, error: Exception, tries: int, effect: Effect) -> None:
         delay = retry.delay_s(error, tries=tries, rng=self._rng)
@@ -231,22 +203,5 @@ class StepRunner:
             raise Suspended(due)
 
     async def compensate(self) -> list[dict[str, Any]]:
-        """Undo completed steps in reverse order, each a durable step of its own. Returns the failures, empty if all was undone."""
-        failures = []
-        for step, path, output in reversed(self.completed):
-            if step.compensate is None:
-                continue
-            undo: Step[Any, Any] = Step(
-                f"{step.id}-undo",
-                step.compensate,
-                step.output,
-                Any,
-                takes_context=len(inspect.signature(step.compensate).parameters) > 1,
-                effect=Effect.IDEMPOTENT,
-                retry=Retry(times=5, base=0.2, cap=HOLD_S),
-            )
-            try:
-                await self.run(undo, f"{path}!undo", output)
-            except (StepFailedError, InputError) as error:
-                failures.append(describe(error))
-        return failures
+        """Undo completed steps in reverse order. Returns the failures, empty if all was undone."""
+        return await compensate(self.completed, self.run)
