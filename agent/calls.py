@@ -14,7 +14,7 @@ from agent.messages import Transcript, added
 from agent.models.base import Message, Text, ToolCall, ToolResult
 from agent.people import People
 from agent.tools import Tool, Toolbox, ToolContext, ToolError
-from agent.turn import CallRef, Turn
+from agent.turn import PendingCall, Turn
 from workflows import Effect, Interrupted, StepContext
 from workflows.storage import Insert, Store, StoreUnavailableError
 from workflows.tracing import Tracer
@@ -60,46 +60,48 @@ class Calls:
         self._before_tool = before_tool
         self._transcript = Transcript(store)
 
-    def effect(self, ref: CallRef) -> Effect:
+    def effect(self, pending: PendingCall) -> Effect:
         """A call is as risky as its tool. Asking posts a card, which can be looked up; an unknown tool only answers that it is unknown."""
         try:
-            tool = self._toolbox.get(ref.tool)
+            tool = self._toolbox.get(pending.ref.tool)
         except ToolError:
             return Effect.READ
-        if ref.approval_id is None and tool.permission != "run":
+        if pending.ref.approval_id is None and tool.permission != "run":
             return Effect.RECONCILE
         return tool.effect
 
-    async def nothing_found(self, key: str, ref: CallRef, ctx: StepContext) -> None:
+    async def nothing_found(self, key: str, pending: PendingCall, ctx: StepContext) -> None:
         """A call cut off while it asked is entered again: the card is looked up there."""
 
     # The model's own calls
 
-    async def run(self, ref: CallRef, ctx: StepContext) -> Ran | Interrupted:
+    async def run(self, pending: PendingCall, ctx: StepContext) -> Ran | Interrupted:
         """Run one call, or ask for it, and put its result into the transcript."""
-        call = await self._call(ref)
-        result, is_error = await self._result(ref, call, ctx)
-        ctx.write(_result_row(ref, call, result, ctx.run_id, is_error=is_error))
-        return Ran(position=ref.position, outcome=_outcome(result, is_error=is_error))
+        call = await self._call(pending)
+        result, is_error = await self._result(pending, call, ctx)
+        ctx.write(_result_row(pending, call, result, ctx.run_id, is_error=is_error))
+        return Ran(position=pending.ref.position, outcome=_outcome(result, is_error=is_error))
 
-    async def _call(self, ref: CallRef) -> ToolCall:
-        messages = await self._transcript.get(ref.thread, [ref.message_id])
-        return messages[ref.message_id].tool_calls[ref.index]
+    async def _call(self, pending: PendingCall) -> ToolCall:
+        message = await self._transcript.message(pending.thread, pending.ref.message_id)
+        return message.tool_calls[pending.ref.index]
 
-    async def _result(self, ref: CallRef, call: ToolCall, ctx: StepContext) -> tuple[str, bool]:
+    async def _result(self, pending: PendingCall, call: ToolCall, ctx: StepContext) -> tuple[str, bool]:
         try:
             tool = self._toolbox.get(call.name)
             if tool.permission == "block":
                 raise ToolError(f"{call.name} is not allowed here")
             if tool.permission == "ask":
-                return await self._ask(ref, tool, call, ctx), False
-            return await self._run(tool, call, ref, ctx, key=ctx.idempotency_key)
+                return await self._ask(pending, tool, call, ctx), False
+            return await self._run(tool, call, pending, ctx, key=ctx.idempotency_key)
         except ToolError as error:
             return to_json({"error": str(error)}).decode(), True
 
-    async def _run(self, tool: Tool, call: ToolCall, ref: CallRef, ctx: StepContext, *, key: str) -> tuple[str, bool]:
+    async def _run(
+        self, tool: Tool, call: ToolCall, pending: PendingCall, ctx: StepContext, *, key: str
+    ) -> tuple[str, bool]:
         """Run a tool. A failure that leaves the outcome open is told as such; a read is tried again before it is given up."""
-        context = await self._context(ref, ctx, key=key)
+        context = await self._context(pending, ctx, key=key)
         with self._tracer.span(f"execute_tool {tool.name}", kind="tool") as span:
             span.attributes.update(
                 {"gen_ai.tool.name": tool.name, "gen_ai.tool.call.id": call.id, "effect": tool.effect.value}
@@ -121,74 +123,76 @@ class Calls:
                     raise
                 return to_json({"error": f"{tool.name} failed: {type(error).__name__}: {error}"}).decode(), True
 
-    async def _context(self, ref: CallRef, ctx: StepContext, *, key: str) -> ToolContext:
-        return ToolContext(ref.thread.tenant, ref.asker, await ctx.now(), key, self._reporter(ref, ctx), ref.thread)
+    async def _context(self, pending: PendingCall, ctx: StepContext, *, key: str) -> ToolContext:
+        return ToolContext(
+            pending.thread.tenant, pending.asker, await ctx.now(), key, self._reporter(pending, ctx), pending.thread
+        )
 
-    def _reporter(self, ref: CallRef, ctx: StepContext) -> Callable[[str], Awaitable[None]]:
+    def _reporter(self, pending: PendingCall, ctx: StepContext) -> Callable[[str], Awaitable[None]]:
         async def report(text: str) -> None:
-            await self._channel.working(ref.thread, text)
+            await self._channel.working(pending.thread, text)
             await ctx.emit("progress", text=text)
 
         return report
 
     # Asking
 
-    async def _ask(self, ref: CallRef, tool: Tool, call: ToolCall, ctx: StepContext) -> str:
+    async def _ask(self, pending: PendingCall, tool: Tool, call: ToolCall, ctx: StepContext) -> str:
         """Show the call to its approvers. The row comes first, so that the card can be answered the moment it is seen."""
         arguments = tool.check(call.arguments)
         assert tool.evidence is not None
-        context = await self._context(ref, ctx, key=ctx.idempotency_key)
+        context = await self._context(pending, ctx, key=ctx.idempotency_key)
         approval = Approval(
             id=str(ctx.uuid("approval")),
-            thread=ref.thread,
+            thread=pending.thread,
             call=call,
             evidence=await tool.evidence(context, **arguments),
-            requester=ref.asker,
+            requester=pending.asker,
             digest=approvals.digest(call),
             expires_at=context.now + LIFETIME,
         )
         await ctx.note("approval", {"id": approval.id}, writes=[approvals.asked(approval, workflow=self._workflow)])
-        message_id = await self._channel.ask(ref.thread, approval.card, notes=ctx)
+        message_id = await self._channel.ask(pending.thread, approval.card, notes=ctx)
         ctx.write(approvals.shown(approval, message_id))
         waiting = {"status": "awaiting_approval", "approval_id": approval.id, "summary": approval.evidence.title}
         return to_json(waiting).decode()
 
     # Approved calls
 
-    async def run_approved(self, ref: CallRef, ctx: StepContext) -> Ran | Interrupted:
+    async def run_approved(self, pending: PendingCall, ctx: StepContext) -> Ran | Interrupted:
         """Run exactly the call that was shown. Its key derives from the approval, so nothing runs it twice."""
-        approval = await self._approval(ref)
-        result, is_error = await self._approved_result(approval, ref, ctx)
+        approval = await self._approval(pending)
+        result, is_error = await self._approved_result(approval, pending, ctx)
         by = await self._decider(approval)
-        ctx.write(_decided_row(ref, approval, result, ctx.run_id, by=by, is_error=is_error))
-        return Ran(position=ref.position, outcome=_outcome(result, is_error=is_error))
+        ctx.write(_decided_row(pending, approval, result, ctx.run_id, by=by, is_error=is_error))
+        return Ran(position=pending.ref.position, outcome=_outcome(result, is_error=is_error))
 
-    async def _approval(self, ref: CallRef) -> Approval:
-        approval = await approvals.find(self._store, ref.thread.tenant, ref.approval_id or "")
+    async def _approval(self, pending: PendingCall) -> Approval:
+        approval = await approvals.find(self._store, pending.thread.tenant, pending.ref.approval_id or "")
         assert approval is not None, "the drain that made this reference has read the row"
         return approval
 
     async def _decider(self, approval: Approval) -> str:
         return (await self._people.person(approval.thread.tenant, approval.by_user or "")).name
 
-    async def _approved_result(self, approval: Approval, ref: CallRef, ctx: StepContext) -> tuple[str, bool]:
+    async def _approved_result(self, approval: Approval, pending: PendingCall, ctx: StepContext) -> tuple[str, bool]:
         try:
             tool = self._toolbox.get(approval.call.name)
             if tool.permission == "block" or not approval.intact or approval.state != "approved":
                 raise ToolError(f"{approval.call.name} is not allowed any more; nothing was done")
-            await self._check_shown(tool, approval, ref, ctx)
-            return await self._run(tool, approval.call, ref, ctx, key=f"approval:{approval.id}")
+            await self._check_shown(tool, approval, pending, ctx)
+            return await self._run(tool, approval.call, pending, ctx, key=f"approval:{approval.id}")
         except ToolError as error:
             return to_json({"error": str(error)}).decode(), True
 
-    async def _check_shown(self, tool: Tool, approval: Approval, ref: CallRef, ctx: StepContext) -> None:
+    async def _check_shown(self, tool: Tool, approval: Approval, pending: PendingCall, ctx: StepContext) -> None:
         """The approver saw what would change from what: if that is no longer so, it is not what was approved.
 
         Once it held it is not asked again: a call cut off in its middle may itself have changed what would be shown.
         """
         if tool.evidence is None or ctx.noted("as-shown"):
             return
-        context = await self._context(ref, ctx, key=f"approval:{approval.id}")
+        context = await self._context(pending, ctx, key=f"approval:{approval.id}")
         now = await tool.evidence(context, **tool.check(approval.call.arguments))
         if now != approval.evidence:
             raise ToolError(
@@ -201,19 +205,19 @@ class Calls:
     async def collect(self, outputs: Mapping[str, Any], ctx: StepContext) -> Turn:
         """The turn after its calls: what was cut off gets a result that says so, and the model may read back."""
         turn = Turn.model_validate(outputs["keep"])
-        refs = turn.calls or turn.approved
-        for ref, outcome in zip(refs, _outcomes(outputs), strict=True):
+        calls = turn.pending(turn.calls or turn.approved)
+        for pending, outcome in zip(calls, _outcomes(outputs), strict=True):
             if isinstance(outcome, Interrupted):
-                ctx.write(await self._interrupted_row(ref, outcome, ctx.run_id))
+                ctx.write(await self._interrupted_row(pending, outcome, ctx.run_id))
         return turn.model_copy(update={"calls": (), "approved": ()})
 
-    async def _interrupted_row(self, ref: CallRef, outcome: Interrupted, run_id: str) -> Insert:
-        tool = self._toolbox.get(ref.tool)
+    async def _interrupted_row(self, pending: PendingCall, outcome: Interrupted, run_id: str) -> Insert:
+        tool = self._toolbox.get(pending.ref.tool)
         unknown = to_json({**UNKNOWN, "reason": outcome.reason, "read_back": tool.read_back}).decode()
-        if ref.approval_id is not None:
-            approval = await self._approval(ref)
-            return _decided_row(ref, approval, unknown, run_id, by=await self._decider(approval), is_error=True)
-        return _result_row(ref, await self._call(ref), unknown, run_id, is_error=True)
+        if pending.ref.approval_id is not None:
+            approval = await self._approval(pending)
+            return _decided_row(pending, approval, unknown, run_id, by=await self._decider(approval), is_error=True)
+        return _result_row(pending, await self._call(pending), unknown, run_id, is_error=True)
 
 
 def _outcome(result: str, *, is_error: bool) -> Literal["done", "refused", "unknown"]:
@@ -231,13 +235,23 @@ def _outcomes(outputs: Mapping[str, Any]) -> Sequence[Any]:
     return outcomes
 
 
-def _result_row(ref: CallRef, call: ToolCall, content: str, run_id: str, *, is_error: bool) -> Insert:
+def _result_row(pending: PendingCall, call: ToolCall, content: str, run_id: str, *, is_error: bool) -> Insert:
     result = ToolResult(call_id=call.id, name=call.name, content=content, is_error=is_error)
     message = Message(role="tool", parts=(result,))
-    return added(ref.thread, f"{ref.message_id}:{ref.index}", message, position=ref.position, run_id=run_id)
+    return added(
+        pending.thread,
+        f"{pending.ref.message_id}:{pending.ref.index}",
+        message,
+        position=pending.ref.position,
+        run_id=run_id,
+    )
 
 
-def _decided_row(ref: CallRef, approval: Approval, content: str, run_id: str, *, by: str, is_error: bool) -> Insert:
+def _decided_row(
+    pending: PendingCall, approval: Approval, content: str, run_id: str, *, by: str, is_error: bool
+) -> Insert:
     text = f"approval {approval.id}: approved by {by}; {'error' if is_error else 'result'}: {content}"
     message = Message(role="user", parts=(Text(text=text),), author=SYSTEM, notice=True)
-    return added(ref.thread, f"notice:approval:{approval.id}", message, position=ref.position, run_id=run_id)
+    return added(
+        pending.thread, f"notice:approval:{approval.id}", message, position=pending.ref.position, run_id=run_id
+    )

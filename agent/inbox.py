@@ -105,8 +105,8 @@ class Inbox:
         if approval.state == "approved":
             taken.approved.append(
                 CallRef(
-                    thread=thread, message_id="", index=0, tool=approval.call.name, position=taken.position,
-                    asker=approval.requester, approval_id=approval.id,
+                    message_id="", index=0, tool=approval.call.name, position=taken.position, approval_id=approval.id,
+                    asker=approval.requester,
                 )
             )  # fmt: skip
             taken.position += 1

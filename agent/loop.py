@@ -13,7 +13,7 @@ from agent.people import People
 from agent.reasoning import RETRY as MODEL_RETRY
 from agent.reasoning import Reasoning
 from agent.tools import Toolbox
-from agent.turn import CallRef, Turn
+from agent.turn import PendingCall, Turn
 from workflows import Effect, Workflow, step, workflow
 from workflows.storage import Store
 from workflows.tracing import Tracer
@@ -82,7 +82,7 @@ def make_agent(
         .commit()
     )
     turn = (
-        workflow(LOOP, on_failure=NOTICE)
+        workflow(LOOP, version="2", on_failure=NOTICE)
         .then(step(id="open", effect=Effect.PURE)(inbox.open))
         .branch((is_continued, conversation), otherwise=step(id="rest", effect=Effect.PURE)(rest))
         .commit()
@@ -108,6 +108,16 @@ async def rest(turn: Turn) -> Delivered:
     return Delivered(message_ids=())
 
 
+async def list_calls(turn: Turn) -> list[PendingCall]:
+    """The calls the model asked for."""
+    return turn.pending(turn.calls)
+
+
+async def list_approved(turn: Turn) -> list[PendingCall]:
+    """The calls that people have approved."""
+    return turn.pending(turn.approved)
+
+
 async def keep(turn: Turn) -> Turn:
     """Carry the turn past its calls."""
     return turn
@@ -115,7 +125,12 @@ async def keep(turn: Turn) -> Turn:
 
 def _model_calls(calls: Calls) -> Workflow[Turn, Turn]:
     run = step(id="run-tool", effect=calls.effect, retry=DELIVERY_RETRY, reconcile=calls.nothing_found)(calls.run)
-    each = workflow("tools").then(_listed("calls")).foreach(run, concurrency=PARALLEL_TOOLS).commit()
+    each = (
+        workflow("tools")
+        .then(step(id="list-calls", effect=Effect.PURE)(list_calls))
+        .foreach(run, concurrency=PARALLEL_TOOLS)
+        .commit()
+    )
     return _beside("run-tools", each, calls)
 
 
@@ -123,7 +138,7 @@ def _approved_calls(calls: Calls) -> Workflow[Turn, Turn]:
     run = step(id="run-approved", effect=calls.effect, retry=DELIVERY_RETRY, reconcile=calls.nothing_found)(
         calls.run_approved
     )
-    each = workflow("approved").then(_listed("approved")).foreach(run).commit()
+    each = workflow("approved").then(step(id="list-approved", effect=Effect.PURE)(list_approved)).foreach(run).commit()
     return _beside("run-approved-calls", each, calls)
 
 
@@ -135,10 +150,3 @@ def _beside(name: str, each: Workflow[Turn, Any], calls: Calls) -> Workflow[Turn
         .then(step(id="collect", effect=Effect.PURE)(calls.collect))
         .commit()
     )
-
-
-def _listed(field: str) -> Any:
-    async def listed(turn: Turn) -> list[CallRef]:
-        return list(getattr(turn, field))
-
-    return step(id=f"list-{field}", effect=Effect.PURE)(listed)

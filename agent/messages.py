@@ -1,5 +1,6 @@
 """The transcript: every message of a thread, stored once. Turns refer to it by id and position, never by copy."""
 
+import asyncio
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -44,6 +45,7 @@ class Transcript:
 
     def __init__(self, store: Store) -> None:
         self._store = store
+        self._reading: dict[tuple[str, str, str], asyncio.Future[dict[str, Message]]] = {}
 
     async def window(self, thread: Thread, *, limit: int = WINDOW) -> tuple[Message, ...]:
         """The last `limit` messages in order, beginning with a person's, tool results of one reply joined."""
@@ -62,6 +64,15 @@ class Transcript:
         """Messages by id."""
         rows = await self._store.read(Select(MESSAGES, {**_of(thread), "id": Is("in", list(ids))}))
         return {row["id"]: _message(row) for row in rows}
+
+    async def message(self, thread: Thread, message_id: str) -> Message:
+        """One message that is there. Those who ask for it at the same time share one read. Raises KeyError."""
+        key = (thread.tenant, thread.key, message_id)
+        reading = self._reading.get(key)
+        if reading is None:
+            reading = self._reading[key] = asyncio.ensure_future(self.get(thread, [message_id]))
+            reading.add_done_callback(lambda _: self._reading.pop(key, None))
+        return (await asyncio.shield(reading))[message_id]
 
     async def said(self, thread: Thread, run_id: str) -> list[Message]:
         """What the agent said in a turn, in order."""

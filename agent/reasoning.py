@@ -83,11 +83,9 @@ class Reasoning:
 
     def _after(self, turn: Turn, finished: Finished, message_id: str) -> Turn:
         calls = tuple(
-            CallRef(
-                thread=turn.thread, message_id=message_id, index=index, tool=call.name, position=turn.position + 1 + index, asker=turn.asker
-            )
+            CallRef(message_id=message_id, index=index, tool=call.name, position=turn.position + 1 + index)
             for index, call in enumerate(finished.message.tool_calls)
-        )  # fmt: skip
+        )
         return turn.model_copy(
             update={
                 "position": turn.position + 1 + len(calls),

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import structlog
@@ -48,6 +48,8 @@ class Claim:
         self.records: dict[str, Record] = {}
         self.recorder = Recorder(store, run, abandoned=abandoned)
         self.state = State()
+        self._store_time: datetime | None = None
+        self._asked_at = 0.0
         self._interrupted: type[Cancelled | Draining] | None = None
         self._interruptible: set[asyncio.Task[Any]] = set()
         self.backwards = False
@@ -70,7 +72,11 @@ class Claim:
         return self.recorder.cancel_requested or self._interrupted is Cancelled
 
     async def now(self) -> datetime:
-        return await self.store.now()
+        """The store's time, asked for once a second at most. Deadlines are set by the store's own."""
+        elapsed = asyncio.get_running_loop().time() - self._asked_at
+        if self._store_time is None or elapsed >= 1.0:
+            self._store_time, self._asked_at, elapsed = await self.store.now(), asyncio.get_running_loop().time(), 0.0
+        return self._store_time + timedelta(seconds=elapsed)
 
     def interrupt(self, flow: type[Cancelled | Draining] = Cancelled) -> None:
         """Stop steps that would be run again anyway in their middle: somebody asked the run to stop, or the worker is leaving."""
@@ -104,6 +110,10 @@ class Claim:
         A run that goes backwards is past cancelling: what it has done is being undone.
         """
         await self.recorder.flush()
+        self.stop_if_told()
+
+    def stop_if_told(self) -> None:
+        """Raise Cancelled or Draining if the run was asked to stop or the worker is leaving, as far as this process knows."""
         if self.cancel_requested and not self.backwards:
             raise Cancelled
         if self._draining():

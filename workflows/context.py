@@ -55,15 +55,21 @@ class Inbox:
 
         What finished before is committed first, so that a signal that arrived during the step before is seen.
         """
+        self._attached.observed = True
         taken = await self._host.take_signals(name)
         self._attached.consumed.extend(signal.seq for signal in taken)
         return taken
 
 
 class Attached:
-    """What a step has attached to its own record: signals used, rows, children, changes of the run's state."""
+    """What a step has attached to its own record: signals used, rows, children, changes of the run's state.
+
+    `observed`: it has looked at something that another try might find changed, or attached anything. A pure step that has not needs no
+    record: the same value gives the same again.
+    """
 
     def __init__(self) -> None:
+        self.observed = False
         self.consumed: list[int] = []
         self.writes: list[Write] = []
         self.children: list[NewRun] = []
@@ -118,7 +124,8 @@ class StepContext:
         return random.Random(self.uuid(name).int)  # noqa: S311 — repeatable, not secret
 
     async def now(self) -> datetime:
-        """The store's clock, aware UTC."""
+        """The store's clock, aware UTC: asked once a second at most, and carried on by this process's own between."""
+        self.attached.observed = True
         return await self._host.now()
 
     @property
@@ -129,6 +136,7 @@ class StepContext:
     @property
     def state(self) -> Any:
         """The run's state: an instance of the workflow's `state` type, or a dict where it declares none. A copy; `set_state` changes it."""
+        self.attached.observed = True
         return self._host.state.model()
 
     def set_state(self, **changes: Any) -> None:
@@ -136,6 +144,7 @@ class StepContext:
 
         Steps that come after see them; so do those that run at once, from when this one has ended.
         """
+        self.attached.observed = True
         self.attached.state.update(self._host.state.checked({**self.attached.state, **changes}))
 
     async def emit(self, type_: str, **data: Any) -> None:
@@ -144,6 +153,7 @@ class StepContext:
 
     def write(self, *writes: Write) -> None:
         """Rows of upper floors that ride in the commit of this step's record."""
+        self.attached.observed = True
         self.attached.writes.extend(writes)
 
     async def note(self, name: str, value: Any, *, writes: Sequence[Write] = ()) -> None:
@@ -151,14 +161,17 @@ class StepContext:
 
         The first value under a name stays: noting it again, as a later try does, changes nothing.
         """
+        self.attached.observed = True
         await self._host.note(self.path, name, value, writes)
 
     def noted(self, name: str) -> Any:
         """The value of a note an earlier try (or this one) committed, or None."""
+        self.attached.observed = True
         return self._host.noted(self.path, name)
 
     def notes(self, prefix: str) -> dict[str, Any]:
         """All notes of this step whose names begin with `prefix`, by name, oldest first."""
+        self.attached.observed = True
         return self._host.notes(self.path, prefix)
 
     def dispatch(
@@ -174,6 +187,7 @@ class StepContext:
 
         Returns its id, by which `Engine.run` gives its result, events and state. Several of one step need a `name` each.
         """
+        self.attached.observed = True
         run_id = str(self.uuid(f"child:{name}"))
         self.attached.children.append(
             self._host.child(workflow, value, key=key, run_id=run_id, path=self.path, queue=queue)
@@ -197,4 +211,5 @@ class StepContext:
         The step runs again from its start, and each suspension in it gives its answer again: do what must happen once before the first
         or after the last. An answer that does not fit `resume` is refused and the question stays open.
         """
+        self.attached.observed = True
         return await self._host.answer(self, payload, resume)

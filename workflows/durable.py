@@ -54,7 +54,7 @@ class DurableEffects:
         if path in self._claim.records:
             return
         due = await self._deadline(path, wake_at)
-        if due > await self._claim.now():
+        if due > await self._claim.store.now():
             raise Suspended(due)
         self._claim.record(Record(path, Status.OK))
 
@@ -62,7 +62,7 @@ class DurableEffects:
         """The time recorded at `path@until`; recorded now if there is none. Woken early, a run reads it again: it never moves."""
         record = self._claim.records.get(f"{path}@until")
         if record is None:
-            due = at(await self._claim.now())
+            due = at(await self._claim.store.now())
             record = Record(f"{path}@until", Status.UNTIL, adapter(datetime).dump_json(due))
             self._claim.record(record)
             await self._claim.recorder.flush()
@@ -90,7 +90,7 @@ class DurableEffects:
         if wait.timeout_s is None:
             raise Suspended(seen=seen)
         due = await self._deadline(path, lambda now: now + timedelta(seconds=wait.timeout_s or 0))
-        if due > await self._claim.now():
+        if due > await self._claim.store.now():
             raise Suspended(due, seen=seen)
         self._claim.record(Record(path, Status.SKIPPED))
         return wait.otherwise

@@ -9,7 +9,7 @@ class Effect(StrEnum):
     """What is done on recovery, when a step's start is known and no result is recorded."""
 
     PURE = "pure"
-    """Computed again; the result rides in the next write and costs no commit of its own."""
+    """Computed again. What looked at nothing but its value has no record; else the result rides in the next write, at no commit of its own."""
     READ = "read"
     """Run again."""
     IDEMPOTENT = "idempotent"

@@ -167,8 +167,8 @@ class Interpreter:
             await self._effects.arm_done(left=left)
             return output
 
-        if len(calls) == 1:
-            return [await arm(calls[0])]
+        if len(calls) <= 1:
+            return [await arm(call) for call in calls]
         outcomes = await asyncio.gather(*map(arm, calls), return_exceptions=True)
         return _worst(outcomes)
 

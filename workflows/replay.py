@@ -8,6 +8,8 @@ from typing import Any
 
 from pydantic_core import from_json
 
+from workflows.context import StepContext
+from workflows.effects import Effect
 from workflows.errors import Bailed, ControlFlow, DivergedError, StepFailedError, Suspended, WorkflowError
 from workflows.graph import WaitFor, Workflow
 from workflows.interpreter import Interpreter
@@ -35,7 +37,7 @@ class Replayed:
 
 async def replay(workflow: Workflow[Any, Any], run: RunRow, records: Iterable[Record]) -> Replayed:
     """Walk `workflow` over what was recorded of `run`, as far as that goes. Raises DivergedError if records do not fit the graph."""
-    effects = ReplayEffects({record.path: record for record in records}, workflow.state)
+    effects = ReplayEffects(run, {record.path: record for record in records}, workflow.state)
     output, stopped = None, None
     try:
         value = decode(run.input, workflow.input, where=f"the input of {workflow.id}")
@@ -46,10 +48,24 @@ async def replay(workflow: Workflow[Any, Any], run: RunRow, records: Iterable[Re
     return Replayed(effects.inputs, effects.state, output, stopped)
 
 
+class Nobody:
+    """Carries out a pure step that must not ask for anything: one that does was not finished, so the walk stops there."""
+
+    def __init__(self, run: RunRow) -> None:
+        self.run = run
+
+    def __getattr__(self, name: str) -> Any:
+        raise Suspended
+
+
 @dataclass(slots=True)
 class ReplayEffects:
-    """Implements `interpreter.Effects` on records. Where there is none the walk stops, as a run that waits does."""
+    """Implements `interpreter.Effects` on records. Where there is none the walk stops, as a run that waits does.
 
+    A pure step that looked at nothing has no record, and is computed again.
+    """
+
+    run: RunRow
     records: dict[str, Record]
     schema: Any = None
     inputs: dict[str, bytes] = field(default_factory=dict)
@@ -61,6 +77,8 @@ class ReplayEffects:
 
     async def step(self, step: Step[Any, Any], path: str, value: Any) -> Any:
         self.inputs[path] = encode(value, step.input, where=f"the input of {path}")
+        if path not in self.records and step.effect_of(value) is Effect.PURE:
+            return await step(value, StepContext(Nobody(self.run), path, 1))
         record = self._record(path)
         if (changes := self.records.get(f"{path}!state")) is not None:
             self.state.apply(from_json(changes.output or b"{}"), seq=changes.seq)

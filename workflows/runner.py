@@ -14,7 +14,11 @@ from workflows.claim import Claim
 from workflows.compensation import Completed, compensate
 from workflows.context import StepContext
 from workflows.effects import Effect, Retry
+<<<<<<< HEAD
 from workflows.errors import Bailed, StepFailedError, Suspended, describe
+=======
+from workflows.errors import Bailed, Cancelled, InputError, StepCancelledError, StepFailedError, Suspended, describe
+>>>>>>> 7d725b9 (Pure steps that look at nothing have no record, an intent shares the write before it, and a turn's references are slim)
 from workflows.forked_steps import ForkedSteps
 from workflows.step import Step
 from workflows.storage.base import Record, RunState, Status, StoreUnavailableError
@@ -87,17 +91,24 @@ class StepRunner:
             cut_off = intent in claim.records
             if cut_off and effect is Effect.IRREVERSIBLE:
                 return self._record_interrupted(step, path, Interrupted())
-            await claim.boundary()
-            if not cut_off:
-                await asyncio.sleep(0)
-                claim.record(Record(intent, Status.INTENT, started_at=datetime.now(UTC)))
-                await asyncio.sleep(0)  # arms that begin together share the write of their intents
-                await claim.recorder.flush()
+            await (claim.boundary() if cut_off else self._intend(intent))
             return await self._tries(step, path, value, effect, recovered=cut_off)
         if effect is not Effect.PURE:
             await claim.boundary()
             await asyncio.sleep(0)  # and pass it before one of them has a record to write
         return await self._tries(step, path, value, effect)
+
+    async def _intend(self, intent: str) -> None:
+        """A boundary whose write says what begins after it. From then on the worker does not leave before the step has ended, since the
+        next one could not tell a step that was never started from one that was cut off.
+        """
+        claim = self._claim
+        claim.stop_if_told()
+        claim.record(Record(intent, Status.INTENT, started_at=datetime.now(UTC)))
+        await asyncio.sleep(0)  # arms that begin together share it
+        await claim.recorder.flush()
+        if claim.cancel_requested and not claim.backwards:
+            raise Cancelled
 
     def _context(self, path: str, attempt: int, *, recovered: bool = False) -> StepContext:
         intent = self._claim.records.get(f"{path}!intent")
@@ -158,6 +169,8 @@ class StepRunner:
         return output
 
     def _record_end(self, ctx: StepContext, status: Status, data: bytes, effect: Effect) -> None:
+        if effect is Effect.PURE and status is Status.OK and not ctx.attached.observed:
+            return
         record = Record(ctx.path, status, data, started_at=ctx.started_at)
         self._claim.record(record, ctx, durable=effect is not Effect.PURE)
 
