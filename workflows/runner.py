@@ -14,11 +14,7 @@ from workflows.claim import Claim
 from workflows.compensation import Completed, compensate
 from workflows.context import StepContext
 from workflows.effects import Effect, Retry
-<<<<<<< HEAD
-from workflows.errors import Bailed, StepFailedError, Suspended, describe
-=======
-from workflows.errors import Bailed, Cancelled, InputError, StepCancelledError, StepFailedError, Suspended, describe
->>>>>>> 7d725b9 (Pure steps that look at nothing have no record, an intent shares the write before it, and a turn's references are slim)
+from workflows.errors import Bailed, Cancelled, StepFailedError, Suspended, describe
 from workflows.forked_steps import ForkedSteps
 from workflows.step import Step
 from workflows.storage.base import Record, RunState, Status, StoreUnavailableError

@@ -99,9 +99,7 @@ async def test_a_run_of_k_steps_is_k_plus_one_statements_or_two_where_it_is_clai
 
 
 async def test_an_intent_shares_the_write_of_the_step_before_it(fresh_database: str) -> None:
-    assert (
-        await cost(fresh_database, workflow("w").then(read).then(post).then(read.named("again")).commit()) == 3 + 1
-    )
+    assert await cost(fresh_database, workflow("w").then(read).then(post).then(read.named("again")).commit()) == 3 + 1
 
 
 async def test_a_reconcile_and_an_irreversible_step_cost_one_intent_each(fresh_database: str) -> None:
