@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 import structlog
 
 from workflows.pubsub.base import Event, PubSub, PubSubUnavailableError
-from workflows.schedules import VersionOf, fire_due
+from workflows.schedules import Newest, fire_due, start_queued
 from workflows.storage.base import Store, StoreUnavailableError
 
 Sweep = Callable[[], Awaitable[int]]
@@ -23,12 +23,12 @@ class Clock:
         *,
         interval_s: float = 1.0,
         sweeps: tuple[Sweep, ...] = (),
-        version_of: VersionOf = lambda _: None,
+        newest: Newest = lambda _: None,
     ) -> None:
         self._store = store
         self._pubsub = pubsub
         self._interval_s = interval_s
-        self._version_of = version_of
+        self._newest = newest
         self._sweeps: tuple[Sweep, ...] = (self._schedules, self._hints, *sweeps)
         self._task: asyncio.Task[None] | None = None
 
@@ -60,10 +60,10 @@ class Clock:
             await asyncio.sleep(self._interval_s)
 
     async def _schedules(self) -> int:
-        fired = await fire_due(self._store, self._version_of)
-        if fired:
+        started = await fire_due(self._store, self._newest) + await start_queued(self._store, self._newest)
+        if started:
             await self._publish("wake", Event("wake"))
-        return len(fired)
+        return len(started)
 
     async def _hints(self) -> int:
         hints = await self._store.drain_hints()

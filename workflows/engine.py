@@ -24,7 +24,7 @@ from workflows.pubsub.base import Event, PubSub, PubSubUnavailableError
 from workflows.pubsub.memory import MemoryPubSub
 from workflows.registry import Registry
 from workflows.run import Run
-from workflows.schedules import next_fire
+from workflows.schedules import Schedules, Spec
 from workflows.slots import Slots
 from workflows.storage.base import NewRun, RunRow, RunState, Schedule, SignalOutcome, Store
 from workflows.storage.memory import MemoryStore
@@ -95,8 +95,9 @@ class Engine:
             else None
         )  # fmt: skip
         self.execution: Execution = execution or StoreExecution(self.store, self.pubsub, lambda: self.worker)
+        self.schedules = Schedules(lambda: self.execution.store("schedules"), self.workflows.newest)
         self.clock = (
-            Clock(self.store, self.pubsub, sweeps=(self.expire_approvals, *sweeps), version_of=self._version_of)
+            Clock(self.store, self.pubsub, sweeps=(self.expire_approvals, *sweeps), newest=self.workflows.newest)
             if clock
             else None
         )
@@ -253,24 +254,13 @@ class Engine:
         return await (await self.run(run_id, tenant=tenant)).cancel()
 
     async def schedule(
-        self, name: str, workflow: Workflow[In, Any], value: In, *, spec: str, tz: str, tenant: str = DEFAULT_TENANT
-    ) -> Schedule:
-        """Run `workflow` by cron. Replaces the schedule of this name. Raises InputError for a bad spec, zone or value."""
-        store = self.execution.store("schedules")
-        where = f"the input of {workflow.id}"
-        data = encode(check(value, workflow.input, where=where), workflow.input, where=where)
-        entry = Schedule(
-            tenant,
-            name,
-            workflow.id,
-            workflow.version,
-            spec,
-            tz,
-            next_fire(spec, tz, await store.now()),
-            input=data,
-        )
-        await store.put_schedule(entry)
-        return entry
+        self, name: str, workflow: Workflow[In, Any], value: In, *, spec: Spec, tz: str, tenant: str = DEFAULT_TENANT, **rules: Any
+    ) -> Schedule:  # fmt: skip
+        """Run `workflow` at the times of `spec`, by the rules that `Schedules.put` describes. Replaces the schedule of this name.
+
+        Raises InputError for a bad spec, zone, rule or value.
+        """
+        return await self.schedules.put(name, workflow, value, tenant=tenant, spec=spec, tz=tz, **rules)
 
     async def decide(
         self,
@@ -320,10 +310,6 @@ class Engine:
 
     def _worker_id(self) -> str | None:
         return self.worker.worker_id if self.worker is not None else None
-
-    def _version_of(self, name: str) -> str | None:
-        newest = self.workflows.newest(name)
-        return newest.version if newest else None
 
     async def _hint(self, topic: str, event: Event) -> None:
         """Tell the bus; where it is away, at least this process's own worker. Polling finds the rest."""

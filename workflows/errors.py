@@ -7,6 +7,7 @@ WorkflowError
 ├── InputError                 mend the value: it does not fit the step's type
 ├── StateError                 the run is not in a state that allows this
 │   ├── RunNotFoundError       no such run for this tenant
+│   ├── ScheduleNotFoundError  no such schedule for this tenant
 │   ├── AlreadyResumedError    somebody else's answer was first
 │   ├── LiveRunError           another live run is in the way; names it
 │   └── NoExecutorError        nobody here knows this workflow and version
@@ -64,6 +65,10 @@ class StateError(WorkflowError):
 
 class RunNotFoundError(StateError):
     """There is no such run for this tenant."""
+
+
+class ScheduleNotFoundError(StateError):
+    """There is no such schedule for this tenant."""
 
 
 class AlreadyResumedError(StateError):

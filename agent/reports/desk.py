@@ -43,12 +43,11 @@ class ReportDesk:
 
     async def scheduled(self, *, tenant: str, channel: str) -> Schedule | None:
         """The channel's summary, if there is one."""
-        entries = await self._engine.store.schedules(tenant=tenant, limit=1000)
-        return next((entry for entry in entries if entry.name == _name(channel)), None)
+        return await self._engine.store.schedule(tenant=tenant, name=_name(channel))
 
     async def unschedule(self, *, tenant: str, channel: str) -> bool:
         """End the channel's summaries. False: there were none."""
-        return await self._engine.store.delete_schedule(tenant=tenant, name=_name(channel))
+        return await self._engine.schedules.delete(_name(channel), tenant=tenant)
 
     def tools(self) -> tuple[Tool, ...]:
         """The model's tools."""

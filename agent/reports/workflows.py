@@ -1,6 +1,7 @@
 """Reports and summaries as background workflows: gather, then publish once."""
 
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any, Protocol
 
 from pydantic import BaseModel, ConfigDict
@@ -13,6 +14,7 @@ from agent.reports.document import Document
 from agent.reports.narrative import document
 from agent.thread import Thread
 from workflows import Effect, FailedRun, Retry, StepContext, Workflow, step, workflow
+from workflows.schedules import delivered
 
 NOTICE = "report-notice"
 SORRY = "Something broke on our side; order it again, or ask an operator if it happens twice."
@@ -89,13 +91,22 @@ def make_reports(platform: AdPlatform, publisher: Publisher) -> Reports:
     async def publish(gathered: Gathered, ctx: StepContext) -> Delivered:
         request = gathered.request
         thread = Thread(tenant=ctx.tenant, channel=request.channel, root=request.root)
-        return await publisher.publish(
+        posted = await publisher.publish(
             thread, gathered.document, delivery_id=f"{ctx.run_id}:report", reply_url=request.reply_url, notes=ctx
         )
+        told(ctx)
+        return posted
 
     async def find(key: str, gathered: Gathered, ctx: StepContext) -> Delivered | None:
         thread = Thread(tenant=ctx.tenant, channel=gathered.request.channel, root=gathered.request.root)
-        return await publisher.find(thread, delivery_id=f"{ctx.run_id}:report", notes=ctx)
+        found = await publisher.find(thread, delivery_id=f"{ctx.run_id}:report", notes=ctx)
+        if found is not None:
+            told(ctx)
+        return found
+
+    def told(ctx: StepContext) -> None:
+        """A summary's schedule shows that it was delivered."""
+        ctx.write(delivered(ctx.run_id, tenant=ctx.tenant, status="delivered", at=datetime.now(UTC)))
 
     async def apologise(failed: FailedRun, ctx: StepContext) -> Delivered:
         """Say where the report was promised that there is none."""
@@ -105,6 +116,7 @@ def make_reports(platform: AdPlatform, publisher: Publisher) -> Reports:
             summary=f"I could not make this: {request.title}.",
             body=f"I could not make this: **{request.title}**. {SORRY}",
         )
+        ctx.write(delivered(failed.run_id, tenant=ctx.tenant, status="failed", at=datetime.now(UTC)))
         return await publisher.publish(
             thread, words, delivery_id=f"{failed.run_id}:notice", reply_url=request.reply_url, notes=ctx
         )

@@ -35,6 +35,10 @@ SUSPECT_AFTER = 2
 """Tries without progress after which a run is suspected to kill its process, and claimed alone."""
 
 Suspects = Literal["no", "head", "only"]
+CatchUp = Literal["skip", "one", "all"]
+Overlap = Literal["skip", "queue", "allow"]
+MAX_QUEUED = 100
+"""Firings of one schedule that wait for the one before; further ones are skipped."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,7 +257,12 @@ class DeadSignal:
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """A cron entry; `next_at` is the compare-and-set token of TICK. `spec` is five-field cron in `tz`."""
+    """When to run what; `workflows.schedules` reads `spec` and `tz` and applies the rules.
+
+    `due_at` is the time the next firing is for, `next_at` that time with its jitter: when it fires, and the token that clocks compare.
+    `last_at` is what the last one was for. `grace_s`: how late a firing may be before `catch_up` counts it as missed. `fired` counts
+    firings towards `max_firings`. `ended`: it never fires again.
+    """
 
     tenant: str
     name: str
@@ -265,6 +274,60 @@ class Schedule:
     last_at: datetime | None = None
     paused: bool = False
     input: bytes | None = None
+    due_at: datetime | None = None
+    catch_up: CatchUp = "one"
+    catch_up_limit: int = 100
+    grace_s: float = 60.0
+    overlap: Overlap = "skip"
+    jitter_s: float = 0.0
+    ends_at: datetime | None = None
+    max_firings: int | None = None
+    fired: int = 0
+    ended: bool = False
+    paused_reason: str | None = None
+    queue: str = "default"
+
+    @property
+    def due(self) -> datetime:
+        """What the next firing is for. A clock of an older version moves `next_at` alone."""
+        late = None if self.due_at is None else (self.next_at - self.due_at).total_seconds()
+        return (
+            self.due_at if self.due_at is not None and late is not None and 0 <= late <= self.jitter_s else self.next_at
+        )
+
+
+class FiringStatus(StrEnum):
+    """What became of a firing: its run was started, waits for the one before it, was left out because that one was still going, or
+    was left out because it came too late.
+    """
+
+    STARTED = "started"
+    QUEUED = "queued"
+    SKIPPED = "skipped"
+    MISSED = "missed"
+
+
+@dataclass(frozen=True, slots=True)
+class Firing:
+    """One firing of a schedule, for `due_at`, by its time or by hand. `run_id` is known also where no run was started.
+
+    `missed` earlier times it stands for, or that were left out with it. `run_state` is that of its run now, None if there is none (any
+    more); what came of delivering its outcome is told apart, by whoever delivers: `delivery`, None until then.
+    """
+
+    tenant: str
+    schedule: str
+    run_id: str
+    due_at: datetime
+    cause: Literal["time", "manual"] = "time"
+    status: FiringStatus = FiringStatus.STARTED
+    reason: str | None = None
+    missed: int = 0
+    fired_at: datetime | None = None
+    delivery: str | None = None
+    delivery_detail: str | None = None
+    delivered_at: datetime | None = None
+    run_state: RunState | None = None
 
 
 class SpanRow(NamedTuple):
@@ -470,20 +533,58 @@ class Store(Protocol):
         ...
 
     # Schedules
-    async def put_schedule(self, schedule: Schedule) -> None:
-        """Insert or replace a schedule by (tenant, name)."""
+    async def put_schedule(self, schedule: Schedule, *, keep_paused: bool = False) -> Schedule:
+        """Insert or replace a schedule by (tenant, name); returns it as it is now.
+
+        If its times are what they were (spec, zone, jitter, end and limit), it goes on where it is: a firing that is due is not lost.
+        """
+        ...
+
+    async def schedule(self, *, tenant: str, name: str) -> Schedule | None:
+        """One schedule."""
         ...
 
     async def schedules(self, *, tenant: str | None = None, due: bool = False, limit: int = 100) -> list[Schedule]:
         """Schedules in order of `next_at`; with `due`, those that should have fired by now."""
         ...
 
-    async def delete_schedule(self, *, tenant: str, name: str) -> bool:
-        """Remove a schedule. False: there was none."""
+    async def pause_schedule(self, *, tenant: str, name: str, reason: str) -> bool:
+        """Fire it no more for the time being. False: there is none."""
         ...
 
-    async def tick(self, schedule: Schedule, *, next_at: datetime, run: NewRun) -> bool:
-        """Fire `schedule` once and set its next time. False: another clock was first."""
+    async def resume_schedule(self, *, tenant: str, name: str, due_at: datetime, next_at: datetime) -> bool:
+        """Fire a paused schedule again, from `due_at` on. False: it was not paused."""
+        ...
+
+    async def delete_schedule(self, *, tenant: str, name: str) -> bool:
+        """Remove a schedule; what waits for a run before it is skipped. False: there was none."""
+        ...
+
+    async def tick(
+        self, schedule: Schedule, *, moved: Schedule, firing: Firing, run: NewRun | None
+    ) -> FiringStatus | None:
+        """Fire `schedule` once, start `run`, and move it on to `moved`. None: another clock was first, or it was changed meanwhile.
+
+        If `run`'s key is that of a live run, or there is no `run`, nothing is started and the firing has the status it was given.
+        """
+        ...
+
+    async def fire_now(self, firing: Firing, run: NewRun) -> FiringStatus | None:
+        """Fire a schedule out of its turn, once per run id. None: there is no such schedule."""
+        ...
+
+    async def queued_firings(self, limit: int = 100) -> list[Firing]:
+        """The oldest waiting firing of each schedule that is not paused and has no live run."""
+        ...
+
+    async def start_firing(self, firing: Firing, run: NewRun) -> bool:
+        """Start the run of a firing that waits. False: somebody was first, or a run is live again."""
+        ...
+
+    async def firings(
+        self, *, tenant: str, schedule: str, limit: int = 100, before: datetime | None = None
+    ) -> list[Firing]:
+        """The firings of a schedule, the newest first; `before` is the `due_at` at which the page before ended."""
         ...
 
     # Hints

@@ -3,9 +3,9 @@
 from collections.abc import Iterable
 from typing import Any
 
-from workflows.storage.base import DeadSignal, Record, RunRow, RunState, Schedule, Signal, Status
+from workflows.storage.base import DeadSignal, Firing, FiringStatus, Record, RunRow, RunState, Schedule, Signal, Status
 from workflows.storage.dialect import Dialect, decode_row
-from workflows.storage.tables import RUNS, SCHEDULES
+from workflows.storage.tables import FIRINGS, RUNS, SCHEDULES
 
 _RUN_FIELDS = tuple(name for name in RunRow.__dataclass_fields__)
 
@@ -40,6 +40,15 @@ def signal(dialect: Dialect, row: Iterable[Any]) -> Signal:
 def schedule(dialect: Dialect, row: Iterable[Any]) -> Schedule:
     """A row of all SCHEDULES columns, in table order."""
     return Schedule(**decode_row(dialect, SCHEDULES, row))
+
+
+def firing(dialect: Dialect, row: Iterable[Any]) -> Firing:
+    """A row of all FIRINGS columns, in table order, and the state of the run."""
+    *values, state = row
+    known = decode_row(dialect, FIRINGS, values)
+    return Firing(
+        **{**known, "status": FiringStatus(known["status"]), "run_state": None if state is None else RunState(state)}
+    )
 
 
 def dead_signal(row: dict[str, Any]) -> DeadSignal:

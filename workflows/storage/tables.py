@@ -169,9 +169,44 @@ SCHEDULES = Table(
         Column("last_at", "time", null=True),
         Column("paused", "bool", default=False),
         Column("input", "value", null=True),
+        Column("due_at", "time", null=True),
+        Column("catch_up", "text", default="one"),
+        Column("catch_up_limit", "int", default=100),
+        Column("grace_s", "float", default=60.0),
+        Column("overlap", "text", default="allow"),
+        Column("jitter_s", "float", default=0.0),
+        Column("ends_at", "time", null=True),
+        Column("max_firings", "int", null=True),
+        Column("fired", "int", default=0),
+        Column("ended", "bool", default=False),
+        Column("paused_reason", "text", null=True),
+        Column("queue", "text", default="default"),
     ),
     ("tenant", "name"),
     (Index("schedules_due", ("next_at",), where="not paused"), refers("schedules", "input")),
+)
+
+FIRINGS = Table(
+    "firings",
+    (
+        Column("tenant", "text"),
+        Column("schedule", "text"),
+        Column("run_id", "text"),  # derived from the schedule and the time, so that one time fires once
+        Column("due_at", "time"),
+        Column("cause", "text", default="time"),
+        Column("status", "text"),
+        Column("reason", "text", null=True),
+        Column("missed", "int", default=0),
+        Column("fired_at", "time", default="now"),
+        Column("delivery", "text", null=True),
+        Column("delivery_detail", "text", null=True),
+        Column("delivered_at", "time", null=True),
+    ),
+    ("tenant", "run_id"),
+    (
+        Index("firings_newest", ("tenant", "schedule", "due_at")),
+        Index("firings_queued", ("tenant", "schedule", "due_at"), where="status = 'queued'"),
+    ),
 )
 
 SPANS = Table(
@@ -216,10 +251,12 @@ ENGINE_TABLES = (
     WORKERS,
     APPROVALS,
     SCHEDULES,
+    FIRINGS,
     SPANS,
     BLOBS,
 )
 
 RUN_COLUMNS = ", ".join(column.name for column in RUNS.columns)
+FIRING_COLUMNS = ", ".join(column.name for column in FIRINGS.columns)
 SCHEDULE_COLUMNS = ", ".join(column.name for column in SCHEDULES.columns)
 SPAN_COLUMNS = ", ".join(column.name for column in SPANS.columns)

@@ -12,7 +12,7 @@ from agent.models.base import Person
 from agent.reports import Document, ReportDesk, make_reports
 from agent.thread import Thread
 from agent.tools import Toolbox, ToolContext, ToolError
-from workflows import Engine
+from workflows import Engine, RunState
 from workflows.storage import MemoryStore
 
 NOW = datetime(2026, 11, 29, 14, 20, tzinfo=UTC)
@@ -71,3 +71,16 @@ async def test_a_report_that_can_not_be_made_is_not_promised(period: str, why: s
     answer, begun = await ordered(period=period)
     assert why in answer
     assert begun == 0
+
+
+async def test_a_summarys_schedule_tells_that_it_was_delivered() -> None:
+    store = MemoryStore(tables=CAMPAIGN_TABLES)
+    reports = make_reports(SandboxPlatform(store), Silent())
+    async with Engine(store=store, workflows=reports.workflows, poll_s=0.05) as engine:
+        desk = ReportDesk(engine, reports)
+        asker = Person(id="U1", name="Ana", time_zone="Europe/Berlin")
+        entry = await desk.schedule("every monday 9:00", tenant="T1", channel="C1", asker=asker)
+        firing = await engine.schedules.run_now(entry.name, tenant="T1")
+        await (await engine.run(firing.run_id, tenant="T1")).result(timeout=10)
+        (told,) = await engine.schedules.history(entry.name, tenant="T1")
+        assert (told.run_state, told.delivery) == (RunState.DONE, "delivered")

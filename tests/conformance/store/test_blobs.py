@@ -3,6 +3,7 @@
 import inspect
 import re
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -12,7 +13,7 @@ from tests.conformance.conftest import AnyStore
 from tests.conformance.store.acts import a_run, accept, claim, claimed, new_id, ok
 from workflows.errors import BlobMissingError
 from workflows.storage import Delete, Insert, Select, Store
-from workflows.storage.base import Fork, RunRow, RunState, Schedule, StepBatch
+from workflows.storage.base import Firing, FiringStatus, Fork, NewRun, RunRow, RunState, Schedule, StepBatch
 from workflows.storage.blobs import LIMIT
 from workflows.storage.tables import BLOBS, RUNS, STEPS
 
@@ -112,11 +113,33 @@ async def through_put_schedule_and_schedules(store: AnyStore, value: bytes) -> A
     return (await store.schedules(tenant="T1"))[0].input
 
 
-async def through_tick(store: AnyStore, value: bytes) -> Any:
+async def scheduled(store: AnyStore, value: bytes) -> tuple[Schedule, Firing, NewRun]:
     entry = Schedule("T1", "s", "w", "1", "0 9 * * 1", "UTC", await store.now(), input=value)
-    await store.put_schedule(entry)
+    stored = await store.put_schedule(entry)
+    assert stored.input == value
+    assert await store.schedule(tenant="T1", name="s") == stored
     run = a_run(input=value)
-    assert await store.tick(entry, next_at=entry.next_at + timedelta(days=7), run=run)
+    return stored, Firing("T1", "s", run.run_id, entry.next_at, status=FiringStatus.QUEUED), run
+
+
+async def through_tick(store: AnyStore, value: bytes) -> Any:
+    entry, firing, run = await scheduled(store, value)
+    moved = replace(entry, next_at=entry.next_at + timedelta(days=7))
+    assert await store.tick(entry, moved=moved, firing=firing, run=run) is FiringStatus.STARTED
+    return (await found(store, run.run_id)).input
+
+
+async def through_fire_now(store: AnyStore, value: bytes) -> Any:
+    _, firing, run = await scheduled(store, value)
+    assert await store.fire_now(firing, run) is FiringStatus.STARTED
+    return (await found(store, run.run_id)).input
+
+
+async def through_start_firing(store: AnyStore, value: bytes) -> Any:
+    entry, firing, run = await scheduled(store, value)
+    moved = replace(entry, next_at=entry.next_at + timedelta(days=7))
+    assert await store.tick(entry, moved=moved, firing=firing, run=None) is FiringStatus.QUEUED
+    assert await store.start_firing(firing, run)
     return (await found(store, run.run_id)).input
 
 
@@ -165,7 +188,7 @@ NO_VALUES = {"runs"}
 
 def test_every_operation_that_carries_values_is_among_the_routes() -> None:
     carrying = re.compile(r"\b(bytes|NewRun|RunRow|StepBatch|Record|Signal|DeadSignal|Schedule|Fork|Write|Select)\b")
-    acts: tuple[Callable[..., Any], ...] = (*ROUTES.values(), forked, found, claim)
+    acts: tuple[Callable[..., Any], ...] = (*ROUTES.values(), forked, scheduled, found, claim)
     sources = "".join(inspect.getsource(each) for each in acts)
     for name, operation in inspect.getmembers(Store, inspect.isfunction):
         if carrying.search(str(inspect.signature(operation))) and name not in NO_VALUES:

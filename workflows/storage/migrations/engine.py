@@ -1,6 +1,7 @@
 """The engine's tables and how they came to be. A change to `workflows.storage.tables` is a new migration at the end of this list."""
 
 from workflows.storage.migrations.changes import AddColumn, AddIndex, AddTable, DropIndex
+from workflows.storage.migrations.firings import FIRINGS
 from workflows.storage.migrations.first import FIRST
 from workflows.storage.migrations.history import Migration, Schema, baseline
 from workflows.storage.schema import Column, Index, Table
@@ -50,6 +51,7 @@ MIGRATIONS: tuple[Migration, ...] = (
         ),
     ),
     Migration("blobs", (AddTable(_BLOBS), *(_apart(table, column) for table, column in _REFERRING))),
+    FIRINGS,
 )
 
 ENGINE = Schema("engine", ENGINE_TABLES, MIGRATIONS)
