@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import structlog
 from pydantic_core import from_json, to_json
 
-from workflows.errors import Cancelled, Draining, InputError, Suspended
+from workflows.errors import Cancelled, Draining, InputError, StepFailedError, Suspended
 from workflows.pubsub.base import Event, PubSub, PubSubUnavailableError
 from workflows.recorder import Recorder
 from workflows.state import State
@@ -66,6 +66,12 @@ class Claim:
         """Take up what earlier claims recorded."""
         self.records.update((record.path, record) for record in records)
         self.backwards = any(record.status is Status.FAILED for record in self.records.values())
+
+    def only_forwards(self) -> None:
+        """Raise the failure of a run that had failed before this walk: an arm that had not come so far then goes no further."""
+        if self.backwards:
+            failed = next(record for record in self.records.values() if record.status is Status.FAILED)
+            raise StepFailedError(failed.path, failed.error or {})
 
     @property
     def cancel_requested(self) -> bool:

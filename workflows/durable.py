@@ -53,6 +53,7 @@ class DurableEffects:
     async def sleep(self, path: str, wake_at: Callable[[datetime], datetime]) -> None:
         if path in self._claim.records:
             return
+        self._claim.only_forwards()
         due = await self._deadline(path, wake_at)
         if due > await self._claim.store.now():
             raise Suspended(due)
@@ -72,6 +73,7 @@ class DurableEffects:
     async def wait_for(self, path: str, wait: WaitFor) -> Any:
         if (record := self._claim.records.get(path)) is not None:
             return wait.otherwise if record.status is Status.SKIPPED else decode(record.output, wait.schema, where=path)
+        self._claim.only_forwards()
         with self._tracer.span(wait.name, kind="wait", path=path):
             await self._claim.boundary()
             while True:

@@ -20,11 +20,11 @@ class Lease:
         lease_s: float,
         beat_s: float | None = None,
         deployment: str = "",
-        clock: Callable[[], float] = time.monotonic,
+        clock: Callable[[], float] | None = None,
     ) -> None:
         self._store = store
         self._deployment = deployment
-        self._clock = clock
+        self._clock = clock or time.monotonic
         self._beating_since: float | None = None
         self.lease_s = lease_s
         self.beat_s = beat_s or lease_s / 3

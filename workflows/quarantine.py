@@ -26,12 +26,12 @@ class Quarantine:
         *,
         patience: timedelta = PATIENCE,
         notice_s: float = NOTICE_S,
-        clock: Callable[[], float] = time.monotonic,
+        clock: Callable[[], float] | None = None,
     ) -> None:
         self._store = store
         self._patience = patience
         self._notice_s = notice_s
-        self._clock = clock
+        self._clock = clock or time.monotonic
         self._since: float | None = None
 
     @property

@@ -4,6 +4,7 @@ import asyncio
 import random
 from contextlib import nullcontext
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 from pydantic_core import from_json
@@ -45,16 +46,20 @@ class StepRunner:
         self._callbacks = callbacks
         self.completed: list[Completed] = []
 
-    async def run(self, step: Step[Any, Any], path: str, value: Any) -> Any:
+    async def run(self, step: Step[Any, Any], path: str, value: Any, *, undoes: bool = False) -> Any:
         """The step's output, from its record or by running it. Raises StepFailedError, or control flow."""
         record = self._claim.records.get(path)
         if record is not None:
             return self._replay(step, path, record)
+        value = check(value, step.input, where=f"the input of step {path}")
+        effect = step.effect_of(value)
+        if (
+            effect is not Effect.PURE and not undoes
+        ):  # what only computes has no record, and steps with one may come after it
+            self._claim.only_forwards()
         await self._wait_out(path)
         await self._claim.awaited(path)
         await self._claim.permit(path)
-        value = check(value, step.input, where=f"the input of step {path}")
-        effect = step.effect_of(value)
         if self._forked is not None and effect not in (Effect.PURE, Effect.READ):
             record = await self._forked.record_of(step, path, value)
             if record is not None:
@@ -213,4 +218,4 @@ class StepRunner:
 
     async def compensate(self) -> list[dict[str, Any]]:
         """Undo completed steps in reverse order. Returns the failures, empty if all was undone."""
-        return await compensate(self.completed, self.run)
+        return await compensate(self.completed, partial(self.run, undoes=True))

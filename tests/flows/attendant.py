@@ -36,6 +36,8 @@ class Attendant:
         )
         if outcome.run_id is not None:
             self.run_id = outcome.run_id
+        else:  # accepted before, and the reply was lost: the first run of the key is the one it started
+            self.run_id = (await self._engine.runs(tenant=TENANT, workflow=case.flow.id, key=key))[-1].run_id
 
     async def look(self) -> RunRow:
         """See how the run stands, and do what it needs. Returns how it stood."""

@@ -4,6 +4,8 @@ import asyncio
 import random
 from collections import Counter
 from collections.abc import Awaitable, Callable
+from contextvars import copy_context
+from functools import partial
 from typing import Any
 
 from pydantic_core import from_json
@@ -11,10 +13,11 @@ from pydantic_core import from_json
 from tests.flows import Attendant, Case, MemoryLedger, catalogue
 from tests.flows.attendant import TENANT
 from tests.flows.ledger import done
+from tests.interleavings.witness import Witness
 from tests.invariants import Invariants, InvariantViolation
 from tests.simulation.cluster import Cluster, Node
 from tests.simulation.loop import VirtualLoop
-from tests.simulation.network import Weather
+from tests.simulation.network import Trap, Weather
 from workflows import Effect, StepContext, Workflow, step, workflow
 from workflows.storage import MemoryStore, Store, StoreUnavailableError
 
@@ -22,7 +25,21 @@ STORM_S = 15.0
 DISRUPTIONS = 4
 """One fewer than the attempts a run has."""
 SETTLED_S = 600.0
+WAYS_S = (0, 0, 0.01, 0.5, 3.0)
 MakeStore = Callable[[], Store]
+
+
+class SlowLedger(MemoryLedger):
+    """Whoever writes into it is now and then long on the way, there or back."""
+
+    def __init__(self, rng: random.Random) -> None:
+        super().__init__()
+        self._rng = rng
+
+    async def did(self, what: str, ctx: StepContext) -> None:
+        await asyncio.sleep(self._rng.choice(WAYS_S))
+        await super().did(what, ctx)
+        await asyncio.sleep(self._rng.choice(WAYS_S))
 
 
 class SeedFailed(AssertionError):
@@ -34,21 +51,23 @@ class Scenario:
 
     def __init__(self, seed: int, *, make_store: MakeStore = MemoryStore) -> None:
         self.seed = seed
-        self.ended = 0
+        self.ended = self.lost = self.checks = 0
         self.digest = 0
         self._make_store = make_store
         self._rng = random.Random(seed)
-        self._ledger = MemoryLedger()
+        self._ledger = SlowLedger(random.Random(self._rng.random()))
         cases = catalogue(self._ledger)
         self._cases = [cases[name] for name in self._rng.sample(sorted(cases), 5)]
         self._talk, self._fired = _talk(), _fired(self._ledger)
         self._accepted: set[str] = set()
+        self._asleep: dict[str, Node] = {}
+        self._outside = copy_context()
         self._attendants: list[tuple[Case, Attendant]] = []
 
     def play(self) -> None:
         """Raises SeedFailed."""
         rng = self._rng
-        loop = VirtualLoop(
+        loop = VirtualLoop.of(
             random.Random(rng.random()), disorder=rng.choice((0.1, 0.5, 1.0)), begin_s=rng.uniform(0, 60)
         )
         try:
@@ -67,7 +86,8 @@ class Scenario:
             slow=rng.choice((0.0, 0.01, 0.05)),
             lost_hint=rng.choice((0.0, 0.3, 1.0)),
         )
-        store = self._make_store()
+        store = self._witness = Witness(self._make_store())
+        store.claimed = self._claimed
         await store.open()
         flows = [*(flow for case in self._cases for flow in case.flows), self._talk, self._fired]
         self._cluster = Cluster(store, flows, rng=random.Random(rng.random()), weather=weather)
@@ -134,6 +154,7 @@ class Scenario:
             await asyncio.sleep(self._rng.uniform(0.2, STORM_S / DISRUPTIONS))
             await self._disrupt()
             await self._invariants.check()
+            self._witness.testify()
         self._cluster.weather.calm()
         for node in self._cluster.nodes:
             if node.process.frozen:
@@ -143,52 +164,67 @@ class Scenario:
 
     async def _disrupt(self) -> None:
         workers = [node for node in self._cluster.workers if not node.process.frozen]
-        what = self._rng.choice(("kill", "kill", "freeze", "freeze", "leave", "boot"))
+        what = self._rng.choice(("kill", "kill", "freeze", "overtake", "overtake", "leave", "boot"))
         if what == "boot" or not workers:
             await self._boot()
         elif what == "kill":
             self._rng.choice(workers).kill()
         elif what == "freeze":
             self._freeze(self._rng.choice(workers))
+        elif what == "overtake":
+            node = self._rng.choice(workers)
+            node.link.trap = Trap(self._rng.choice(("step", "suspend", "end")), partial(self._overtaken, node))
         else:
             await self._rng.choice(workers).leave()
 
+    def _overtaken(self, node: Node, run_id: str) -> None:
+        """Freeze it about to write, until another process has begun with that very run."""
+        self._freeze(node)
+        self._asleep[run_id] = node
+
+    def _claimed(self, run_id: str) -> None:
+        node = self._asleep.pop(run_id, None)
+        if node is not None:
+            self._thaw_in(self._rng.choice((0, 0.001, 0.005, 0.02)), node)
+
     def _freeze(self, node: Node) -> None:
         node.freeze()
-        self._cluster.loop.call_later(
-            self._rng.uniform(0.2, STORM_S), lambda: node.thaw() if node.process.frozen else None
-        )
+        self._thaw_in(self._rng.choice((0.5, 6.0, 12.0)), node)
+
+    def _thaw_in(self, seconds: float, node: Node) -> None:
+        def thaw() -> None:
+            if node.process.frozen:
+                node.thaw()
+
+        self._cluster.loop.call_later(seconds, thaw, context=self._outside)
 
     # The end
 
-    async def _settle(self, store: Store) -> None:
+    async def _settle(self, store: Witness) -> None:
         async with asyncio.timeout(SETTLED_S):
             while any(run.state.live for run in await store.runs(limit=1000)):
                 await asyncio.sleep(0.5)
 
-    async def _check(self, store: Store) -> None:
+    async def _check(self, store: Witness) -> None:
+        store.testify()
         await self._invariants.check(settled=True, accepted=[(TENANT, text) for text in self._accepted])
         entries, problems = self._ledger.entries(), []
         for case, attendant in self._attendants:
             row = await store.run(attendant.run_id, tenant=TENANT)
             assert row is not None
-            family = {
-                row.run_id,
-                *(
-                    run.run_id
-                    for run in await store.runs(limit=1000)
-                    if run.parent_id == row.run_id or run.workflow == "notice"
-                ),
-            }
+            others = {flow.id for flow in case.others}
+            family = {row.run_id, *(run.run_id for run in await store.runs(limit=1000) if run.workflow in others)}
             problems += case.problems(row, [entry for entry in entries if entry.run_id in family], disturbed=True)
         problems += await self._unanswered(store)
         problems += await self._fired_twice(store)
         if problems:
             raise InvariantViolation(problems)
         self.ended = len(await store.runs(limit=1000))
+        self.lost = sum(node.process.dead for node in self._cluster.nodes)
+        self.checks = self._invariants.checks
         self.digest = self._cluster.trace.digest
 
-    async def _unanswered(self, store: Store) -> list[str]:
+    async def _unanswered(self, store: Witness) -> list[str]:
         """Every accepted message is in exactly one run's answer, or a dead letter."""
         runs = [run for run in await store.runs(limit=1000) if run.workflow == self._talk.id]
         answered = Counter(text for run in runs for text in from_json(run.output or b"[]"))
@@ -199,7 +235,7 @@ class Scenario:
             if answered[text] != 1
         ]
 
-    async def _fired_twice(self, store: Store) -> list[str]:
+    async def _fired_twice(self, store: Witness) -> list[str]:
         runs = [run for run in await store.runs(limit=1000) if run.workflow == self._fired.id]
         fired = done(entry for entry in self._ledger.entries() if entry.what == "fired")["fired"]
         times = Counter(run.key for run in runs)

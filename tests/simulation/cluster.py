@@ -10,10 +10,10 @@ from tests.simulation.network import Link, LossyBus, Trace, Weather
 from workflows import Engine, Workflow
 from workflows.pubsub import Policy
 from workflows.pubsub.memory import MemoryLog
-from workflows.storage import Store
+from workflows.storage import StoreUnavailableError
 from workflows.tracing import Span
 
-LEASE_S = 6.0
+LEASE_S = 3.0
 POLL_S = 0.5
 
 
@@ -30,9 +30,10 @@ class Nowhere:
 class Node:
     """One process with an engine."""
 
-    def __init__(self, process: Process, engine: Engine, loop: VirtualLoop, trace: Trace) -> None:
+    def __init__(self, process: Process, engine: Engine, link: Link, loop: VirtualLoop, trace: Trace) -> None:
         self.process = process
         self.engine = engine
+        self.link = link
         self._loop = loop
         self._trace = trace
 
@@ -40,8 +41,15 @@ class Node:
         return self.process.name
 
     async def open(self) -> None:
-        """Start it; it connects and begins to work as its own process."""
-        await self._loop.spawn(self.process, self.engine.open())
+        """Start it; it connects, as often as it takes, and begins to work as its own process."""
+        await self._loop.spawn(self.process, self._open())
+
+    async def _open(self) -> None:
+        while True:
+            try:
+                return await self.engine.open()
+            except StoreUnavailableError:
+                await asyncio.sleep(0.5)
 
     def kill(self) -> None:
         """End it between two lines: nothing of it runs any more."""
@@ -69,7 +77,7 @@ class Cluster:
     """Boots nodes. All share `store` and a bus, through weather; `trace` keeps what they did."""
 
     def __init__(
-        self, store: Store, flows: Sequence[Workflow[Any, Any]], *, rng: random.Random, weather: Weather
+        self, store: Any, flows: Sequence[Workflow[Any, Any]], *, rng: random.Random, weather: Weather
     ) -> None:
         loop = asyncio.get_running_loop()
         assert isinstance(loop, VirtualLoop)
@@ -86,7 +94,8 @@ class Cluster:
     async def boot(self, name: str, **options: Any) -> Node:
         """A process with an engine of those options, open."""
         process = Process(f"{name}{len(self.nodes)}")
-        store: Any = Link(self.store, process, self.weather, self._rng, self.trace)
+        link = Link(self.store, process, self.weather, self._rng, self.trace)
+        store: Any = link  # it passes every operation on, and declares none
         engine = Engine(
             store=store,
             pubsub=LossyBus(self._log, self._policy, process, self.weather, self._rng),
@@ -95,7 +104,7 @@ class Cluster:
             rng=random.Random(self._rng.random()),
             **{"lease_s": LEASE_S, "poll_s": POLL_S, **options},
         )
-        node = Node(process, engine, self.loop, self.trace)
+        node = Node(process, engine, link, self.loop, self.trace)
         self.nodes.append(node)
         await node.open()
         return node

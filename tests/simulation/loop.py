@@ -13,7 +13,7 @@ import itertools
 import random
 import time
 from collections.abc import Callable, Coroutine, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import Context, ContextVar, copy_context
 from typing import Any, Self, TypeVar, TypeVarTuple, Unpack
 from unittest.mock import patch
@@ -71,6 +71,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         self._numbers = itertools.count()
         self._running = False
         self._closed = False
+        self._winding_up = False
         self.steps = 0
         self.complaints: list[dict[str, Any]] = []
 
@@ -82,11 +83,11 @@ class VirtualLoop(asyncio.AbstractEventLoop):
     def _next(self) -> asyncio.Handle:
         while True:
             self._ring()
-            able = [index for index, (process, _) in enumerate(self._ready) if process is None or not process.frozen]
+            able = [index for index, (process, _) in enumerate(self._ready) if not self._stopped(process, "frozen")]
             if able:
                 chosen = self._rng.choice(able) if self._rng.random() < self._disorder else able[0]
                 process, handle = self._ready.pop(chosen)
-                if process is not None and process.dead:
+                if self._stopped(process, "dead"):
                     self._parked.append(handle)
                 elif not handle.cancelled():
                     return handle
@@ -94,6 +95,9 @@ class VirtualLoop(asyncio.AbstractEventLoop):
                 self._now = max(self._now, self._timers[0][0])
             else:
                 raise StuckError(f"nothing is left to happen at {self._now:.3f} s")
+
+    def _stopped(self, process: Process | None, how: str) -> bool:
+        return process is not None and not self._winding_up and bool(getattr(process, how))
 
     def _ring(self) -> None:
         while self._timers and self._timers[0][0] <= self._now:
@@ -162,21 +166,24 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         with self._edges():
             try:
                 result: T = self.run_until_complete(bounded())
-            finally:
-                self._wind_up()
+            except BaseException:
+                with suppress(StuckError):  # what went wrong first is what matters
+                    self._wind_up()
+                raise
+            self._wind_up()
         return result
 
     def _wind_up(self) -> None:
         """Let everything end that has not, dead processes too: a task that is only dropped complains when it is collected."""
         tasks = [task for task in asyncio.all_tasks(self) if not task.done()]
-        handles = [*(handle for _, handle in self._ready), *self._parked]
-        self._ready = [(None, handle) for handle in handles]
-        self._timers = [(when, number, None, handle) for when, number, _, handle in self._timers]
-        heapq.heapify(self._timers)
+        self._winding_up = True
+        self._ready += [(None, handle) for handle in self._parked]
         for task in tasks:
             task.cancel()
-        self.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
-        self.close()
+        try:
+            self.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
+        finally:
+            self.close()
 
     @contextmanager
     def _entered(self) -> Iterator[None]:

@@ -22,7 +22,7 @@ class Weather:
     lost_request: float = 0.0
     lost_reply: float = 0.0
     slow: float = 0.0
-    slow_s: float = 3.0
+    slow_s: float = 2.0
     lost_hint: float = 0.0
 
     def calm(self) -> None:
@@ -46,6 +46,14 @@ class Trace:
         return "\n".join(f"{at:9.3f}  {who:<10} {what:<18} {_short(detail)}" for at, who, what, detail in self._lines)
 
 
+@dataclass(frozen=True, slots=True)
+class Trap:
+    """`spring` is called with the run's id when the process next asks for `operation`, before the request is on its way."""
+
+    operation: str
+    spring: Callable[[str], None]
+
+
 class Link:
     """A store as one process sees it. Operations are those of the store behind it, each at one moment between request and reply."""
 
@@ -55,6 +63,7 @@ class Link:
         self._weather = weather
         self._rng = rng
         self._trace = trace
+        self.trap: Trap | None = None
 
     async def open(self) -> None:
         """The store behind it is open."""
@@ -69,6 +78,9 @@ class Link:
     def _through(self, name: str, operation: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
         async def asked(*arguments: Any, **options: Any) -> Any:
             weather = self._weather
+            if self.trap is not None and self.trap.operation == name:
+                trap, self.trap = self.trap, None
+                trap.spring(str(arguments[0]))
             await self._travel()
             if self._rng.random() < weather.lost_request:
                 self._say(name, "request lost")

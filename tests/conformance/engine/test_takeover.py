@@ -5,10 +5,14 @@ from datetime import timedelta
 from functools import partial
 from typing import Any
 
-from tests.conformance.engine.steps import READ
+import pytest
+
+from tests.conformance.engine.steps import READ, boom, double
 from tests.conformance.engines import Boot, in_state, kill, until
 from workflows import (
+    Effect,
     Engine,
+    RunFailedError,
     RunState,
     step,
     workflow,
@@ -44,6 +48,36 @@ class TestTakeover:
             async with boot(flow, lease_s=60) as taking:
                 assert await (await taking.run(run.id)).result(timeout=10) == 2
         assert calls == ["first", "second"]
+
+    async def test_a_failed_run_taken_over_goes_backwards_only_also_in_its_other_arms(self, boot: Boot) -> None:
+        entered, undone, calls = asyncio.Event(), list[int](), list[str]()
+
+        async def undo(n: int) -> None:
+            undone.append(n)
+
+        async def plus(n: int) -> int:
+            return n + 1
+
+        @step(effect=Effect.READ)
+        async def never_done(n: int) -> int:
+            calls.append("never done")
+            entered.set()
+            await asyncio.Event().wait()
+            return n
+
+        paid = step(id="paid", effect=Effect.IDEMPOTENT, compensate=undo)(plus)
+        beside = workflow("beside").then(paid).then(never_done).sleep(60).commit()
+        flow = workflow("w").then(double).parallel(boom, beside).commit()
+        async with boot(flow) as first:
+            run = await first.start(flow, 1)
+            await entered.wait()
+            await kill(first)
+            await first.store.set_clock_offset(timedelta(minutes=1))
+            async with boot(flow, lease_s=0.2) as second:
+                with pytest.raises(RunFailedError, match="no 2"):
+                    await (await second.run(run.id)).result(timeout=10)
+        assert calls == ["never done"]
+        assert undone == [3]
 
     async def test_a_paused_owner_that_revives_writes_nothing(self, boot: Boot) -> None:
         entered, gate, calls = asyncio.Event(), asyncio.Event(), []

@@ -1,0 +1,80 @@
+"""Stores with one guarantee taken out of one statement: seeds that pass on them prove nothing."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from workflows.storage import MemoryStore
+from workflows.storage.base import EndOutcome
+
+
+class WeakenedStore(MemoryStore):
+    """Sends statements that contain `marker` with `old` replaced by `new`. `weakened` counts them."""
+
+    def __init__(self, marker: str, old: str, new: str) -> None:
+        super().__init__()
+        self._marker, self._old, self._new = marker, old, new
+        self.weakened = 0
+
+    def _rows(self, sql: str, *parameters: Any) -> list[Any]:
+        return super()._rows(self._weaken(sql), *parameters)
+
+    def _one(self, sql: str, *parameters: Any) -> Any:
+        return super()._one(self._weaken(sql), *parameters)
+
+    def _weaken(self, sql: str) -> str:
+        if self._marker not in sql or self._old not in sql:
+            return sql
+        self.weakened += 1
+        return sql.replace(self._old, self._new)
+
+
+class NoRelease(MemoryStore):
+    """A CLAIM whose reply was lost is never given back."""
+
+    weakened = 0
+
+    async def release(self, *arguments: Any, **options: Any) -> list[str]:
+        self.weakened += 1
+        return []
+
+
+class NoHandOver(MemoryStore):
+    """A run that ends leaves its unread signals behind."""
+
+    weakened = 0
+
+    def _hand_over(self, *arguments: Any) -> EndOutcome:
+        self.weakened += 1
+        return EndOutcome(ended=True, successor=None, carried=0)
+
+
+@dataclass(frozen=True, slots=True)
+class Weakness:
+    """What is taken out of which operation."""
+
+    name: str
+    make: Callable[[], Any]
+
+
+def _statement(name: str, marker: str, old: str, new: str = "") -> Weakness:
+    return Weakness(name, lambda: WeakenedStore(marker, old, new))
+
+
+STEP, SUSPEND, END, TAKE = (
+    "step_seq = step_seq +",
+    "state = 'suspended', owner = null",
+    "error = ?6",
+    "attempts = attempts + 1",
+)
+WEAKNESSES = (
+    _statement("STEP does not look at the fence", STEP, "fence = ?2 and "),
+    _statement("the clean end does not look at the inbox", STEP, "inbox_seq = ?5 and not cancel_requested", "true"),
+    _statement("SUSPEND does not look at the fence", SUSPEND, "fence = ?2 and "),
+    _statement("SUSPEND does not look at the inbox", SUSPEND, "and inbox_seq = ?3 and not cancel_requested"),
+    _statement("END does not look at the fence", END, "fence = ?2 and "),
+    _statement("CLAIM does not raise the fence", TAKE, "fence = fence + 1, "),
+    _statement("STEP does not consume signals", "set consumed_by = ?2", "consumed_by = ?2", "consumed_by = null"),
+    Weakness("nothing is released", NoRelease),
+    Weakness("nothing is handed over", NoHandOver),
+)
