@@ -32,7 +32,7 @@ from bot.web import SlackRoutes, make_web
 from workflows import Engine
 from workflows.dedup import DedupCache, MemoryDedupCache, RedisDedupCache
 from workflows.pubsub import MemoryPubSub, PubSub, RedisPubSub
-from workflows.storage import PostgresStore, Schema, SqliteStore, Store
+from workflows.storage import PostgresStore, Retention, Schema, SqliteStore, Store
 from workflows.tracing import SpanSink
 from workflows.tracing.otel import OtelSink
 
@@ -63,7 +63,7 @@ class Service:
         self.engine = Engine(
             store=self.store, pubsub=pubsub or _pubsub(settings), worker=worker, clock=clock, concurrency=settings.concurrency,
             lease_s=settings.lease_s, beat_s=settings.beat_s, poll_s=settings.poll_s, deployment=settings.deployment,
-            exporters=_exporters(settings), grace_s=settings.grace_s,
+            exporters=_exporters(settings), grace_s=settings.grace_s, retention=Retention(runs_days=settings.retention_days),
             tenant_concurrency=settings.tenant_concurrency or max(1, settings.concurrency * 4 // 5),
         )  # fmt: skip
         self.installs = Installs(self.store, _keyring(settings))

@@ -23,11 +23,13 @@ from workflows.lease import Lease
 from workflows.pubsub.base import Event, PubSub, PubSubUnavailableError
 from workflows.pubsub.memory import MemoryPubSub
 from workflows.registry import Registry
+from workflows.retaining import Retaining
 from workflows.run import Run
 from workflows.schedules import Schedules, Spec
 from workflows.slots import Slots
 from workflows.storage.base import NewRun, RunRow, RunState, Schedule, SignalOutcome, Store
 from workflows.storage.memory import MemoryStore
+from workflows.storage.retention import KEPT, Retention
 from workflows.storage.schema import Write
 from workflows.tracing import Fan, SpanSink, Tracer
 from workflows.tracing.lost import close_lost
@@ -62,6 +64,7 @@ class Engine:
         worker: bool = True,
         clock: bool = False,
         sweeps: tuple[Sweep, ...] = (),
+        retention: Retention | None = KEPT,
         concurrency: int = 10,
         queues: Sequence[str] | Mapping[str, int] = QUEUES,
         tenant_concurrency: int | None = None,
@@ -97,7 +100,12 @@ class Engine:
         self.execution: Execution = execution or StoreExecution(self.store, self.pubsub, lambda: self.worker)
         self.schedules = Schedules(lambda: self.execution.store("schedules"), self.workflows.newest)
         self.clock = (
-            Clock(self.store, self.pubsub, sweeps=(self.expire_approvals, *sweeps), newest=self.workflows.newest)
+            Clock(
+                self.store,
+                self.pubsub,
+                newest=self.workflows.newest,
+                sweeps=(self.expire_approvals, *([Retaining(self.store, retention)] if retention else ()), *sweeps),
+            )
             if clock
             else None
         )

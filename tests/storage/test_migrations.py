@@ -31,6 +31,7 @@ from workflows.storage.ddl import create
 from workflows.storage.dialect import Dialect, Postgres, Sqlite
 from workflows.storage.migrations import baseline
 from workflows.storage.migrations.engine import ENGINE
+from workflows.storage.tables import refers
 
 BOOKKEEPING = ("threadline_clock", "threadline_migrations")
 REGISTERED = (ENGINE, AGENT, BOT)
@@ -58,6 +59,16 @@ async def young(database: Database) -> None:
 def test_every_table_is_what_its_migrations_yield(schema: Schema, dialect: Dialect) -> None:
     """Red when a table was changed without a migration: append one to the schema's list."""
     schema.check(dialect)
+
+
+@pytest.mark.parametrize("schema", REGISTERED, ids=lambda schema: schema.name)
+def test_every_column_of_values_has_the_index_that_finds_what_it_refers_to(schema: Schema) -> None:
+    """Red when a value column came without `refers(table, column)`: collecting blobs would read the whole table."""
+    for table in schema.tables:
+        for column in table.columns:
+            assert column.type != "value" or refers(table.name, column.name) in table.indexes, (
+                f"{table.name}.{column.name}"
+            )
 
 
 class TestEquality:

@@ -15,6 +15,7 @@ from workflows.storage.migrations import (
     baseline,
 )
 from workflows.storage.postgres import PostgresStore
+from workflows.storage.retention import Retention, Swept
 from workflows.storage.schema import Column, Delete, Index, Insert, Is, Select, Table, Update, Write
 from workflows.storage.sqlite import SqliteStore
 
@@ -33,12 +34,14 @@ __all__ = [
     "MemoryStore",
     "Migration",
     "PostgresStore",
+    "Retention",
     "Schema",
     "Select",
     "SqliteStore",
     "Statements",
     "Store",
     "StoreUnavailableError",
+    "Swept",
     "Table",
     "Update",
     "Write",

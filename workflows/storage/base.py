@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Any, Literal, NamedTuple, Protocol
 
+from workflows.storage.retention import Retention, Swept
 from workflows.storage.schema import Select, Write
 
 
@@ -603,6 +604,15 @@ class Store(Protocol):
 
     async def interrupt_spans(self, owners: Sequence[str]) -> list[SpanRow]:
         """Close the open spans of these workers as "interrupted", now; returns them."""
+        ...
+
+    # What is over
+    async def sweep(self, retention: Retention, *, limit: int = 200) -> Swept:
+        """Remove up to `limit` of each kind of what is over for longer than it is kept. Safe on several processes at once."""
+        ...
+
+    async def forget(self, tenant: str, *, limit: int = 200) -> int:
+        """Remove up to `limit` rows of a tenant, living runs and every registered table included. Returns how many; ask until it is 0."""
         ...
 
     # Rows of the floors above

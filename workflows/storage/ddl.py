@@ -18,7 +18,7 @@ def create(table: Table, dialect: Dialect, *, if_not_exists: bool = False) -> li
     absent = "if not exists " if if_not_exists else ""
     options = HOT if table.hot and postgres else ""
     head = f"create {kind} {absent}{table.name} (\n  " + ",\n  ".join(lines) + f"\n){options}"
-    return [head, *(index_of(table.name, index) for index in table.indexes)]
+    return [head, *(index_of(table.name, index, dialect) for index in table.indexes)]
 
 
 def column_of(column: Column, dialect: Dialect) -> str:
@@ -37,8 +37,9 @@ def _literal(value: Any, dialect: Dialect) -> str:
     return str(value) if isinstance(value, int | float) else "'" + str(value).replace("'", "''") + "'"
 
 
-def index_of(table: str, index: Index) -> str:
+def index_of(table: str, index: Index, dialect: Dialect) -> str:
     """The statement that makes `index` on `table`."""
     unique = "unique " if index.unique else ""
     where = f" where {index.where}" if index.where else ""
-    return f"create {unique}index {index.name} on {table} ({', '.join(index.columns)}){where}"
+    method = " using brin" if index.by_block and isinstance(dialect, Postgres) else ""
+    return f"create {unique}index {index.name} on {table}{method} ({', '.join(index.columns)}){where}"

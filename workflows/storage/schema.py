@@ -20,12 +20,16 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Index:
-    """An index over `columns`; `where` is a condition in the SQL that both dialects share."""
+    """An index over `columns`; `where` is a condition in the SQL that both dialects share.
+
+    `by_block`: for rows that come in its order. PostgreSQL then keeps one entry per range of blocks (BRIN), and a row costs none.
+    """
 
     name: str
     columns: tuple[str, ...]
     unique: bool = False
     where: str | None = None
+    by_block: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +57,9 @@ class Table:
     def __post_init__(self) -> None:
         if not self.shared and "tenant" not in {column.name for column in self.columns}:
             raise ValueError(f"table {self.name} has no tenant column and is not declared shared")
+        names = {column.name for column in self.columns}
+        if not names & {"tenant", "run_id"} and any(column.type == "value" for column in self.columns):
+            raise ValueError(f"table {self.name} has values, and neither a tenant nor a run whose they are")
 
 
 Operator = Literal["=", "<", "<=", ">", ">=", "!=", "in"]

@@ -51,6 +51,9 @@ RUNS = Table(
         Index("runs_by_key", ("tenant", "key", "run_id")),
         refers("runs", "input"),
         refers("runs", "output"),
+        Index("runs_ended", ("finished_at",), where="finished_at is not null"),
+        Index("runs_by_parent", ("parent_id",), where="parent_id is not null"),
+        Index("runs_by_source", ("forked_from",), where="forked_from is not null"),
     ),
     hot=True,
 )
@@ -113,7 +116,12 @@ DEAD_SIGNALS = Table(
         Column("died_at", "time", default="now"),
     ),
     ("tenant", "run_id", "seq"),
-    (Index("dead_signals_newest", ("tenant", "died_at")), refers("dead_signals", "payload")),
+    (
+        Index("dead_signals_newest", ("tenant", "died_at")),
+        refers("dead_signals", "payload"),
+        Index("dead_signals_oldest", ("died_at",)),
+        Index("dead_signals_dedup", ("tenant", "dedup_key")),
+    ),
 )
 
 OUTBOX = Table(
@@ -153,7 +161,10 @@ APPROVALS = Table(
         Column("body", "json"),
     ),
     ("tenant", "id"),
-    (Index("approvals_pending", ("expires_at",), where="state = 'pending'"),),
+    (
+        Index("approvals_pending", ("expires_at",), where="state = 'pending'"),
+        Index("approvals_decided", ("decided_at",), where="decided_at is not null"),
+    ),
 )
 
 SCHEDULES = Table(
@@ -206,6 +217,7 @@ FIRINGS = Table(
     (
         Index("firings_newest", ("tenant", "schedule", "due_at")),
         Index("firings_queued", ("tenant", "schedule", "due_at"), where="status = 'queued'"),
+        Index("firings_oldest", ("fired_at",)),
     ),
 )
 
@@ -226,7 +238,7 @@ SPANS = Table(
         Column("owner", "text", null=True),  # the worker that had it open when it was last written
     ),
     ("tenant", "trace_id", "span_id"),
-    (Index("spans_open", ("owner",), where="status = 'open'"),),
+    (Index("spans_open", ("owner",), where="status = 'open'"), Index("spans_started", ("started_at",), by_block=True)),
 )
 
 BLOBS = Table(

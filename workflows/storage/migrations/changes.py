@@ -111,7 +111,7 @@ class AddIndex:
         return not self.index.unique
 
     def statements(self, dialect: Dialect) -> list[str]:
-        return [index_of(self.table, self.index)]
+        return [index_of(self.table, self.index, dialect)]
 
     def replay(self, tables: Tables) -> None:
         _alter(tables, self.table, lambda table: replace(table, indexes=(*table.indexes, self.index)))

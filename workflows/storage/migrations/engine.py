@@ -1,36 +1,13 @@
 """The engine's tables and how they came to be. A change to `workflows.storage.tables` is a new migration at the end of this list."""
 
-from workflows.storage.migrations.changes import AddColumn, AddIndex, AddTable, DropIndex
+from workflows.storage.migrations.blobs import BLOBS
+from workflows.storage.migrations.changes import AddColumn, AddIndex, DropIndex
 from workflows.storage.migrations.firings import FIRINGS
 from workflows.storage.migrations.first import FIRST
 from workflows.storage.migrations.history import Migration, Schema, baseline
-from workflows.storage.schema import Column, Index, Table
+from workflows.storage.migrations.retention import RETENTION
+from workflows.storage.schema import Column, Index
 from workflows.storage.tables import ENGINE_TABLES
-
-_BLOBS = Table(
-    "blobs",
-    (
-        Column("tenant", "text"),
-        Column("sha256", "bytes"),
-        Column("body", "bytes"),
-        Column("at", "time", default="now"),
-    ),
-    ("tenant", "sha256"),
-    (Index("blobs_at", ("at",)),),
-)
-_REFERRING = (
-    ("runs", "input"),
-    ("runs", "output"),
-    ("steps", "output"),
-    ("signals", "payload"),
-    ("dead_signals", "payload"),
-    ("schedules", "input"),
-)
-
-
-def _apart(table: str, column: str) -> AddIndex:
-    return AddIndex(table, Index(f"{table}_{column}_apart", (f"substr({column}, 2)",), where=f"length({column}) = 33"))
-
 
 MIGRATIONS: tuple[Migration, ...] = (
     baseline(*FIRST),
@@ -50,8 +27,9 @@ MIGRATIONS: tuple[Migration, ...] = (
             AddIndex("spans", Index("spans_open", ("owner",), where="status = 'open'")),
         ),
     ),
-    Migration("blobs", (AddTable(_BLOBS), *(_apart(table, column) for table, column in _REFERRING))),
+    BLOBS,
     FIRINGS,
+    RETENTION,
 )
 
 ENGINE = Schema("engine", ENGINE_TABLES, MIGRATIONS)

@@ -7,6 +7,7 @@ statement fences: `exists (select fence …)` and `for key share` were seen to l
 from workflows.storage.postgres.approvals import ApprovalOperations
 from workflows.storage.postgres.operators import OperatorOperations
 from workflows.storage.postgres.outbox import OutboxOperations
+from workflows.storage.postgres.retention import RetentionOperations
 from workflows.storage.postgres.runs import RunOperations
 from workflows.storage.postgres.schedules import ScheduleOperations
 from workflows.storage.postgres.signals import SignalOperations
@@ -25,6 +26,7 @@ class PostgresStore(
     ScheduleOperations,
     OutboxOperations,
     SpanOperations,
+    RetentionOperations,
 ):
     """The store over one PostgreSQL database. `tables` are those of the floors above: schemas with their migrations, or bare tables.
 

@@ -6,6 +6,7 @@ Measured on two cores: about 10k transactions a second through the writer thread
 
 from workflows.storage.sqlite.approvals import ApprovalOperations
 from workflows.storage.sqlite.operators import OperatorOperations
+from workflows.storage.sqlite.retention import RetentionOperations
 from workflows.storage.sqlite.runs import RunOperations
 from workflows.storage.sqlite.schedules import ScheduleOperations
 from workflows.storage.sqlite.spans import SpanOperations
@@ -13,7 +14,13 @@ from workflows.storage.sqlite.workers import WorkerOperations
 
 
 class SqliteStore(
-    WorkerOperations, RunOperations, OperatorOperations, ApprovalOperations, ScheduleOperations, SpanOperations
+    WorkerOperations,
+    RunOperations,
+    OperatorOperations,
+    ApprovalOperations,
+    ScheduleOperations,
+    SpanOperations,
+    RetentionOperations,
 ):
     """The store over one SQLite file. `tables` are those of the floors above: schemas with their migrations, or bare tables."""
 

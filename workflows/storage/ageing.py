@@ -1,0 +1,63 @@
+"""What retention removes, in the SQL that both dialects share. Nothing that lives, or that something alive needs, is ever removed."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from workflows.storage.blobs import REFERENCE
+from workflows.storage.migrations import Schema
+from workflows.storage.schema import Column, Table
+from workflows.storage.tables import APPROVALS, DEAD_SIGNALS, FIRINGS, LIVE, RECEIVED, RUNS, SPANS
+
+
+@dataclass(frozen=True, slots=True)
+class Ageing:
+    """Rows that are removed by age: those of `table` whose `column` is older than what is kept, and that `where` holds for."""
+
+    kind: str
+    table: Table
+    column: str
+    where: str = "1 = 1"
+
+
+NO_LETTER = """
+not exists (select 1 from dead_signals d where d.tenant = received.tenant and d.dedup_key = received.dedup_key)
+"""
+"""A letter may have waited long before it died; as long as it can be redriven, its event must be known."""
+
+AGEING = (
+    Ageing("spans", SPANS, "started_at", "status <> 'open'"),
+    Ageing("approvals", APPROVALS, "decided_at"),
+    Ageing("firings", FIRINGS, "fired_at", "status <> 'queued'"),
+    Ageing("dead_letters", DEAD_SIGNALS, "died_at"),
+    Ageing("received", RECEIVED, "at", NO_LETTER),
+)
+
+
+def rows_of_tenants(schemas: Iterable[Schema]) -> list[Table]:
+    """All tables of tenants' rows but `runs`, whose rows go together with their records and signals."""
+    tables = [table for schema in schemas for table in schema.tables if table is not RUNS]
+    return [table for table in tables if any(column.name == "tenant" for column in table.columns)]
+
+
+NEEDED = f"""
+(exists (select 1 from runs c where c.parent_id = r.run_id and c.{LIVE})
+ or exists (select 1 from runs f where f.forked_from = r.run_id and f.{LIVE})
+ or exists (select 1 from runs p where p.run_id = r.parent_id and p.{LIVE}))
+"""
+"""Whether something alive may still ask for the ended run `r`: a child that will wake it, a fork that compares with it, a parent that
+reads its result.
+"""
+
+
+def referred(schemas: Iterable[Schema]) -> str:
+    """Whether a row refers to the blob `b`: a look into one partial index for each column that holds values."""
+    columns = [(table, column) for schema in schemas for table in schema.tables for column in table.columns]
+    return " or ".join(_refers(table, column) for table, column in columns if column.type == "value")
+
+
+def _refers(table: Table, column: Column) -> str:
+    source, tenant = f"{table.name} x", "x.tenant"
+    if all(each.name != "tenant" for each in table.columns):
+        source, tenant = f"{table.name} x join runs r on r.run_id = x.run_id", "r.tenant"
+    same = f"length(x.{column.name}) = {REFERENCE} and substr(x.{column.name}, 2) = b.sha256"
+    return f"exists (select 1 from {source} where {tenant} = b.tenant and {same})"
