@@ -3,7 +3,7 @@
 import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Annotated, Any, Protocol
@@ -153,7 +153,7 @@ class Interpreter:
         self, calls: Sequence[Callable[[], Awaitable[Any]]], limit: int, *, watched: str | None = None
     ) -> list[Any]:
         """Run all, at most `limit` at a time, and wait for every one; then the worst thing that happened, or the outputs."""
-        gate = asyncio.Semaphore(max(limit, 1))
+        gate = asyncio.Semaphore(max(limit, 1)) if limit < len(calls) else nullcontext()
         left = len(calls)
 
         async def arm(call: Callable[[], Awaitable[Any]]) -> Any:

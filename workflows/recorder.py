@@ -70,6 +70,8 @@ class Recorder:
 
     async def flush(self) -> None:
         """Commit what is buffered, if any of it has to be, and wait for what is being committed. Raises StaleFence."""
+        if not self._durable and self._lost is None and self._quiet.is_set():
+            return
         async with self._writing():
             if self._durable:
                 await self._commit(self._take())
