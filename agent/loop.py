@@ -65,9 +65,9 @@ def make_agent(
 
     execution = (
         workflow("agentic-execution")
-        .then(_approved_calls(calls))
+        .branch((is_approved, _approved_calls(calls)), otherwise=nothing.named("nothing-approved"))
         .then(step(id="call-model", effect=Effect.READ, retry=MODEL_RETRY)(reasoning.call_model))
-        .then(_model_calls(calls))
+        .branch((is_calling, _model_calls(calls)), otherwise=nothing.named("nothing-asked"))
         .then(step(id="check-background-tasks", effect=Effect.PURE)(check_background_tasks))
         .then(step(id="drain-signals", effect=Effect.PURE)(inbox.drain))
         .then(step(id="is-task-complete", effect=Effect.PURE)(reasoning.is_task_complete))
@@ -96,6 +96,22 @@ def make_agent(
 def is_continued(turn: Turn) -> bool:
     """Whether the loop goes on."""
     return turn.continued
+
+
+def is_approved(turn: Turn) -> bool:
+    """Whether people have approved calls that are to run now."""
+    return bool(turn.approved)
+
+
+def is_calling(turn: Turn) -> bool:
+    """Whether the model has asked for calls."""
+    return bool(turn.calls)
+
+
+@step(effect=Effect.PURE)
+async def nothing(turn: Turn) -> Turn:
+    """No calls to run."""
+    return turn
 
 
 async def check_background_tasks(turn: Turn) -> Turn:

@@ -64,11 +64,18 @@ class StepRunner:
             record = await self._forked.record_of(step, path, value)
             if record is not None:
                 return self._replay(step, path, record)
+        output = await self._traced(step, path, value, effect)
+        if self._callbacks.on_step is not None:
+            await self._callbacks.tell("on_step", Moment(self._claim.run, RunState.RUNNING, path=path, output=output))
+        return output
+
+    async def _traced(self, step: Step[Any, Any], path: str, value: Any, effect: Effect) -> Any:
+        """What can look at nothing but its value leaves neither record nor span: it is told by what gave the value and what takes it."""
+        if effect is Effect.PURE and not step.takes_context:
+            return await self._live(step, path, value, effect)
         with self._tracer.span(step.id, kind="step", path=path, effect=effect.value) as span:
             output = await self._live(step, path, value, effect)
             span.attributes["interrupted"] = isinstance(output, Interrupted)
-        if self._callbacks.on_step is not None:
-            await self._callbacks.tell("on_step", Moment(self._claim.run, RunState.RUNNING, path=path, output=output))
         return output
 
     def _replay(self, step: Step[Any, Any], path: str, record: Record) -> Any:

@@ -4,6 +4,7 @@ No instruction to a model is a Python string. Files are read at every call, so a
 """
 
 from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
 
 ORDER = ("identity", "campaigns", "money", "untrusted", "conversation", "tone")
@@ -45,10 +46,20 @@ class Guidance:
 
     def text(self) -> str:
         """All of it, as one Markdown text for `ModelRequest.system`. Raises GuidanceError for a file that can't be read."""
-        return "\n\n".join(_read(path) for path in self.files()) + "\n"
+        return "\n\n".join(_text(path) for path in self.files()) + "\n"
 
 
-def _read(path: Path) -> str:
+def _text(path: Path) -> str:
+    try:
+        found = path.stat()
+    except OSError as error:
+        raise GuidanceError(f"guidance file {path} can't be read: {error}") from error
+    return _read(path, found.st_mtime_ns, found.st_size, found.st_ino)
+
+
+@lru_cache(maxsize=256)
+def _read(path: Path, changed_ns: int, size: int, inode: int) -> str:
+    """A file's text, read once for each state of the file."""
     try:
         text = path.read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
