@@ -5,7 +5,6 @@ import random
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from contextvars import copy_context
-from functools import partial
 from typing import Any
 
 from pydantic_core import from_json
@@ -17,7 +16,7 @@ from tests.interleavings.witness import Witness
 from tests.invariants import Invariants, InvariantViolation
 from tests.simulation.cluster import Cluster, Node
 from tests.simulation.loop import VirtualLoop
-from tests.simulation.network import Trap, Weather
+from tests.simulation.network import Weather, pass_by
 from workflows import Effect, StepContext, Workflow, step, workflow
 from workflows.storage import MemoryStore, Store, StoreUnavailableError
 
@@ -172,15 +171,20 @@ class Scenario:
         elif what == "freeze":
             self._freeze(self._rng.choice(workers))
         elif what == "overtake":
-            node = self._rng.choice(workers)
-            node.link.trap = Trap(self._rng.choice(("step", "suspend", "end")), partial(self._overtaken, node))
+            self._overtake(self._rng.choice(workers), f"before {self._rng.choice(('step', 'suspend', 'end'))}")
         else:
             await self._rng.choice(workers).leave()
 
-    def _overtaken(self, node: Node, run_id: str) -> None:
-        """Freeze it about to write, until another process has begun with that very run."""
-        self._freeze(node)
-        self._asleep[run_id] = node
+    def _overtake(self, node: Node, where: str) -> None:
+        """Freeze it when it is next about to write, until another process has begun with that very run."""
+
+        async def freeze(moment: str, run_id: str) -> None:
+            if moment == where:
+                node.link.passing = pass_by
+                self._asleep[run_id] = node
+                self._freeze(node)
+
+        node.link.passing = freeze
 
     def _claimed(self, run_id: str) -> None:
         node = self._asleep.pop(run_id, None)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tests.simulation.loop import Process, VirtualLoop
-from tests.simulation.network import Link, LossyBus, Trace, Weather
+from tests.simulation.network import Link, LossyBus, Passing, Trace, Weather, pass_by
 from workflows import Engine, Workflow
 from workflows.pubsub import Policy
 from workflows.pubsub.memory import MemoryLog
@@ -91,14 +91,15 @@ class Cluster:
         self._policy = Policy()
         self._log = MemoryLog(self._policy, clock=lambda: loop.time() + 1)
 
-    async def boot(self, name: str, **options: Any) -> Node:
-        """A process with an engine of those options, open."""
+    async def boot(self, name: str, *, store: Any = None, passing: Passing = pass_by, **options: Any) -> Node:
+        """A process with an engine of those options, open. `store`: its own connection to what all share."""
         process = Process(f"{name}{len(self.nodes)}")
-        link = Link(self.store, process, self.weather, self._rng, self.trace)
-        store: Any = link  # it passes every operation on, and declares none
+        link = Link(store or self.store, process, self.weather, self._rng, self.trace, passing)
+        bus = LossyBus(self._log, self._policy, process, self.weather, self._rng, passing)
+        linked: Any = link  # it passes every operation on, and declares none
         engine = Engine(
-            store=store,
-            pubsub=LossyBus(self._log, self._policy, process, self.weather, self._rng),
+            store=linked,
+            pubsub=bus,
             workflows=self._flows,
             spans=Nowhere(),
             rng=random.Random(self._rng.random()),

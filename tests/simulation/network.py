@@ -46,24 +46,26 @@ class Trace:
         return "\n".join(f"{at:9.3f}  {who:<10} {what:<18} {_short(detail)}" for at, who, what, detail in self._lines)
 
 
-@dataclass(frozen=True, slots=True)
-class Trap:
-    """`spring` is called with the run's id when the process next asks for `operation`, before the request is on its way."""
+Passing = Callable[[str, str], Awaitable[None]]
+"""Awaited with a moment ("before step", "after step") and the first thing the operation was asked about, such as a run's id."""
 
-    operation: str
-    spring: Callable[[str], None]
+
+async def pass_by(moment: str, about: str) -> None:
+    """Nothing happens there."""
 
 
 class Link:
     """A store as one process sees it. Operations are those of the store behind it, each at one moment between request and reply."""
 
-    def __init__(self, store: Any, process: Process, weather: Weather, rng: random.Random, trace: Trace) -> None:
+    def __init__(
+        self, store: Any, process: Process, weather: Weather, rng: random.Random, trace: Trace, passing: Passing
+    ) -> None:
         self._store = store
         self._process = process
         self._weather = weather
         self._rng = rng
         self._trace = trace
-        self.trap: Trap | None = None
+        self.passing = passing
 
     async def open(self) -> None:
         """The store behind it is open."""
@@ -78,15 +80,16 @@ class Link:
     def _through(self, name: str, operation: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
         async def asked(*arguments: Any, **options: Any) -> Any:
             weather = self._weather
-            if self.trap is not None and self.trap.operation == name:
-                trap, self.trap = self.trap, None
-                trap.spring(str(arguments[0]))
+            about = str(arguments[0]) if arguments else ""
+            await self.passing(f"before {name}", about)
             await self._travel()
             if self._rng.random() < weather.lost_request:
                 self._say(name, "request lost")
                 raise StoreUnavailableError("the request was lost")
             result = await operation(*arguments, **options)
             self._say(name, (arguments, result))
+            if result != []:  # a claim of nothing and an empty inbox change nothing
+                await self.passing(f"after {name}", about)
             await self._travel()
             if self._rng.random() < weather.lost_reply:
                 self._say(name, "reply lost")
@@ -108,15 +111,27 @@ class Link:
 class LossyBus(Bus):
     """The bus as one process sees it: hints may be lost, and closing it leaves the log to the others."""
 
-    def __init__(self, log: MemoryLog, policy: Policy, process: Process, weather: Weather, rng: random.Random) -> None:
+    def __init__(
+        self,
+        log: MemoryLog,
+        policy: Policy,
+        process: Process,
+        weather: Weather,
+        rng: random.Random,
+        passing: Passing,
+    ) -> None:
         super().__init__(log, policy=policy, consumer=process.name)
         self._weather = weather
         self._rng = rng
+        self._passing = passing
 
     async def publish(self, topic: str, event: Event) -> str:
+        await self._passing("before publish", topic)
         if self._rng.random() < self._weather.lost_hint:
             raise PubSubUnavailableError("the hint was lost")
-        return await super().publish(topic, event)
+        offset = await super().publish(topic, event)
+        await self._passing("after publish", topic)
+        return offset
 
     async def close(self) -> None:
         for subscriber in tuple(self._subscribers):
