@@ -5,6 +5,7 @@ Values cross it as JSON bytes, times as aware datetimes, ids as strings. Any ope
 may not have been committed, and each is written so that calling it again is safe.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -13,6 +14,8 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 from workflows.storage.retention import Retention, Swept
 from workflows.storage.schema import Select, Write
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class RunState(StrEnum):
@@ -245,15 +248,44 @@ class Census:
     due_since: datetime | None
 
 
+LETTER_ID = re.compile(r"(\d{1,17})\.(\d{1,9})\.([^\x00]+)")
+
+
+class LetterId(NamedTuple):
+    """What an id of a dead letter says; text outside."""
+
+    died_at: datetime
+    run_id: str
+    seq: int
+
+    def __str__(self) -> str:
+        return f"{(self.died_at - EPOCH) // timedelta(microseconds=1)}.{self.seq}.{self.run_id}"
+
+    @classmethod
+    def parse(cls, text: str) -> "LetterId":
+        """Raises ValueError if `text` is none."""
+        found = LETTER_ID.fullmatch(text)
+        if found is None:
+            raise ValueError(f"{text!r} is no id of a dead letter")
+        micros, seq, run_id = found.groups()
+        return cls(EPOCH + timedelta(microseconds=int(micros)), run_id, int(seq))
+
+
 @dataclass(frozen=True, slots=True)
 class DeadSignal:
-    """A signal nobody will handle: who it was for and why it died."""
+    """A signal that two runs in a row ended without reading, or whose run had no key: who it was for, and when it died."""
 
     tenant: str
     workflow: str
     key: str | None
     run_id: str
     signal: Signal
+    died_at: datetime
+
+    @property
+    def id(self) -> str:
+        """What names it: to redrive or drop it, and as the last of a page."""
+        return str(LetterId(self.died_at, self.run_id, self.signal.seq))
 
 
 @dataclass(frozen=True, slots=True)
@@ -510,8 +542,21 @@ class Store(Protocol):
         """The signals of a run that no step has used, in order of `seq`."""
         ...
 
-    async def dead_signals(self, *, tenant: str, limit: int = 100) -> list[DeadSignal]:
-        """The dead letters of a tenant's inboxes, newest first."""
+    # Dead letters
+    async def dead_signals(self, *, tenant: str, limit: int = 100, before: str | None = None) -> list[DeadSignal]:
+        """The dead letters of a tenant's inboxes, newest first; `before` is the last id of the page before. Raises ValueError if it is none."""
+        ...
+
+    async def redrive_signal(self, letter_id: str, run: NewRun) -> SignalOutcome | None:
+        """Give a letter of `run`'s tenant, workflow and key to their live run, or start `run` with it; only the first who asks does.
+
+        None: there is no such letter (any more). One without a key can't be redriven: nobody would take it up. Raises ValueError if the
+        id is none.
+        """
+        ...
+
+    async def drop_signal(self, letter_id: str, *, tenant: str) -> bool:
+        """Remove a letter for good. False: it was not there. Raises ValueError if the id is none."""
         ...
 
     # Approvals

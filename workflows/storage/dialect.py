@@ -2,15 +2,14 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any, Protocol
 
 from pydantic_core import from_json, to_json
 
+from workflows.storage.base import EPOCH
 from workflows.storage.blobs import Apart
 from workflows.storage.schema import Column, ColumnType, Insert, Is, Select, Table, Update, Where, Write
-
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Dialect(Protocol):

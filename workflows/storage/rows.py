@@ -51,7 +51,10 @@ def firing(dialect: Dialect, row: Iterable[Any]) -> Firing:
     )
 
 
-def dead_signal(row: dict[str, Any]) -> DeadSignal:
-    """A row of DEAD_SIGNALS as a dict."""
-    letter = Signal(row["seq"], row["name"], row["dedup_key"], row["payload"], row["carried"], row["created_at"])
-    return DeadSignal(row["tenant"], row["workflow"], row["key"], row["run_id"], letter)
+LETTER_COLUMNS = "tenant, workflow, key, run_id, died_at, seq, name, dedup_key, payload, carried, created_at"
+
+
+def dead_signal(dialect: Dialect, row: Iterable[Any]) -> DeadSignal:
+    """A row of LETTER_COLUMNS."""
+    tenant, workflow, key, run_id, died_at, *rest = row
+    return DeadSignal(tenant, workflow, key, run_id, signal(dialect, rest), dialect.decode("time", died_at))

@@ -108,6 +108,18 @@ async def through_dead_signals(store: AnyStore, value: bytes) -> Any:
     return (await store.dead_signals(tenant="T1"))[0].signal.payload
 
 
+async def through_a_redriven_letter(store: AnyStore, value: bytes) -> Any:
+    await store.signal_with_start(a_run(key="k"), name="m", dedup_key="d", payload=value)
+    for _ in range(2):
+        (run,) = await claim(store)
+        await store.end(run.run_id, run.fence, RunState.FAILED, inbox_seen=1, successor_id=new_id())
+    (letter,) = await store.dead_signals(tenant="T1")
+    outcome = await store.redrive_signal(letter.id, a_run(key="k"))
+    assert outcome is not None
+    assert outcome.run_id is not None
+    return (await store.inbox(outcome.run_id))[0].payload
+
+
 async def through_put_schedule_and_schedules(store: AnyStore, value: bytes) -> Any:
     await store.put_schedule(Schedule("T1", "s", "w", "1", "0 9 * * 1", "UTC", await store.now(), input=value))
     return (await store.schedules(tenant="T1"))[0].input

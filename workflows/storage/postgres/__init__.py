@@ -5,6 +5,7 @@ statement fences: `exists (select fence …)` and `for key share` were seen to l
 """
 
 from workflows.storage.postgres.approvals import ApprovalOperations
+from workflows.storage.postgres.letters import LetterOperations
 from workflows.storage.postgres.operators import OperatorOperations
 from workflows.storage.postgres.outbox import OutboxOperations
 from workflows.storage.postgres.retention import RetentionOperations
@@ -21,6 +22,7 @@ class PostgresStore(
     StepOperations,
     RunOperations,
     OperatorOperations,
+    LetterOperations,
     SignalOperations,
     ApprovalOperations,
     ScheduleOperations,

@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 
-from workflows.storage.base import DeadSignal, NewRun, Signal, SignalOutcome
+from workflows.storage.base import NewRun, Signal, SignalOutcome
 from workflows.storage.postgres.database import POSTGRES
 from workflows.storage.postgres.rows import Rows
-from workflows.storage.rows import dead_signal, signal
-from workflows.storage.schema import Select, Write
-from workflows.storage.tables import DEAD_SIGNALS, LIVE
+from workflows.storage.rows import signal
+from workflows.storage.schema import Write
+from workflows.storage.tables import LIVE
 
 LIVE_CONFLICT = f"(tenant, workflow, key) where key is not null and {LIVE}"
 """The one live run of a key, as ON CONFLICT names it."""
@@ -85,7 +85,3 @@ class SignalOperations(Rows):
 
     async def inbox(self, run_id: str) -> list[Signal]:
         return await self._whole([signal(POSTGRES, row) for row in await self._fetch(INBOX, run_id)], run_id=run_id)
-
-    async def dead_signals(self, *, tenant: str, limit: int = 100) -> list[DeadSignal]:
-        query = Select(DEAD_SIGNALS, {"tenant": tenant}, order=("-died_at",), limit=limit)
-        return [dead_signal(row) for row in await self.read(query)]

@@ -5,6 +5,7 @@ Measured on two cores: about 10k transactions a second through the writer thread
 """
 
 from workflows.storage.sqlite.approvals import ApprovalOperations
+from workflows.storage.sqlite.letters import LetterOperations
 from workflows.storage.sqlite.operators import OperatorOperations
 from workflows.storage.sqlite.retention import RetentionOperations
 from workflows.storage.sqlite.runs import RunOperations
@@ -17,6 +18,7 @@ class SqliteStore(
     WorkerOperations,
     RunOperations,
     OperatorOperations,
+    LetterOperations,
     ApprovalOperations,
     ScheduleOperations,
     SpanOperations,

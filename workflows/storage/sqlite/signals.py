@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from workflows.storage import dialect
-from workflows.storage.base import DeadSignal, NewRun, RunRow, Signal, SignalOutcome
-from workflows.storage.rows import dead_signal, signal
-from workflows.storage.schema import Select, Write
+from workflows.storage.base import NewRun, RunRow, Signal, SignalOutcome
+from workflows.storage.rows import signal
+from workflows.storage.schema import Write
 from workflows.storage.sqlite.database import SQLITE
 from workflows.storage.sqlite.rows import Rows
-from workflows.storage.tables import DEAD_SIGNALS, LIVE
+from workflows.storage.tables import LIVE
 
 # ?1 tenant ?2 dedup key
 RECEIVE = "insert into received (tenant, dedup_key) values (?1, ?2) on conflict do nothing returning 1"
@@ -72,14 +72,16 @@ class SignalOperations(Rows):
         return await self._transact(accept, tenant=run.tenant)
 
     def _deliver(self, run: NewRun, name: str, dedup_key: str, payload: bytes | None) -> tuple[str, int]:
-        live = self._live(run)
-        if live is None:
-            self._insert_run(run, inbox_seq=1)
-            run_id, seq = run.run_id, 1
-        else:
-            run_id, seq = live, self._ring(live)
+        run_id, seq = self._reach(run)
         self._one(POST, run_id, seq, name, dedup_key, payload)
         return run_id, seq
+
+    def _reach(self, run: NewRun) -> tuple[str, int]:
+        """The live run of the key, or this one anew, and the number that its next signal has."""
+        if (live := self._live(run)) is not None:
+            return live, self._ring(live)
+        self._insert_run(run, inbox_seq=1)
+        return run.run_id, 1
 
     def _ring(self, run_id: str) -> int:
         return int(self._one(RING, run_id, self._now())[0])
@@ -108,10 +110,6 @@ class SignalOperations(Rows):
     def _signals(self, sql: str, run_id: str, *parameters: Any) -> list[Signal]:
         found = [signal(SQLITE, row) for row in self._rows(sql, run_id, *parameters)]
         return self._whole(found, run_id=run_id)
-
-    async def dead_signals(self, *, tenant: str, limit: int = 100) -> list[DeadSignal]:
-        query = Select(DEAD_SIGNALS, {"tenant": tenant}, order=("-died_at",), limit=limit)
-        return [dead_signal(row) for row in await self.read(query)]
 
     def _live(self, run: NewRun | RunRow) -> str | None:
         row = self._one(LIVE_RUN, run.tenant, run.workflow, run.key)

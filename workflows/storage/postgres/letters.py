@@ -1,0 +1,59 @@
+"""Dead letters: listed by pages, given back once, or dropped."""
+
+from dataclasses import replace
+
+from workflows.storage.base import DeadSignal, LetterId, NewRun, SignalOutcome
+from workflows.storage.postgres.database import POSTGRES
+from workflows.storage.postgres.rows import Rows
+from workflows.storage.postgres.signals import LIVE_CONFLICT, RING
+from workflows.storage.rows import LETTER_COLUMNS, dead_signal
+
+# $1 tenant $2-$4 the last letter of the page before: died at, run, number, or nulls $5 limit
+LIST = f"""
+select {LETTER_COLUMNS} from dead_signals
+ where tenant = $1 and ($2::timestamptz is null or (died_at, run_id, seq) < ($2, $3::text, $4::bigint))
+ order by died_at desc, run_id desc, seq desc limit $5
+"""
+
+# $1 tenant $2 workflow $3 version $4 key $5 id for a new run $6 the letter's run $7 its number $8 queue $9 trace $10 input $11 max_attempts
+# $12 priority $13 deployment
+REDRIVE = f"""
+with g as (delete from dead_signals where tenant = $1 and run_id = $6 and seq = $7 and workflow = $2 and key = $4
+           returning tenant, name, dedup_key, payload, created_at),
+r as (insert into runs (run_id, tenant, workflow, version, key, queue, trace_id, input, max_attempts, priority, deployment, inbox_seq)
+      select $5, $1, $2, $3, $4, $8, $9, $10::bytea, $11::bigint, $12::bigint, $13::text, 1 from g
+      on conflict {LIVE_CONFLICT} {RING} returning run_id, inbox_seq),
+s as (insert into signals (run_id, seq, name, dedup_key, payload, created_at)
+      select r.run_id, r.inbox_seq, g.name, g.dedup_key, g.payload, g.created_at from r, g on conflict do nothing)
+"""
+"""A signal-with-start without its key in `received`: that it is there since the event first came is why the letter can't come back by itself.
+Whoever deletes the row gives it back, so it is given back once.
+"""
+REDRIVE_RESULT = "(select run_id from r) as run_id, (select inbox_seq from r) as seq"
+
+# $1 tenant $2 run $3 number
+DROP = "delete from dead_signals where tenant = $1 and run_id = $2 and seq = $3 returning true"
+
+
+class LetterOperations(Rows):
+    """Keeps dead letters."""
+
+    async def dead_signals(self, *, tenant: str, limit: int = 100, before: str | None = None) -> list[DeadSignal]:
+        place = (None, None, None) if before is None else LetterId.parse(before)
+        letters = [dead_signal(POSTGRES, row) for row in await self._fetch(LIST, tenant, *place, limit)]
+        payloads = await self._whole([each.signal for each in letters], tenant=tenant)
+        return [replace(each, signal=whole) for each, whole in zip(letters, payloads, strict=True)]
+
+    async def redrive_signal(self, letter_id: str, run: NewRun) -> SignalOutcome | None:
+        letter = LetterId.parse(letter_id)
+        row = await self._guarded(
+            REDRIVE, REDRIVE_RESULT, run.tenant, run.workflow, run.version, run.key, run.run_id, letter.run_id, letter.seq, run.queue,
+            run.trace_id, run.input, run.max_attempts, run.priority, run.deployment,
+        )  # fmt: skip
+        if not row["applied"]:
+            return None
+        return SignalOutcome(row["run_id"], row["seq"], started=row["run_id"] == run.run_id, duplicate=False)
+
+    async def drop_signal(self, letter_id: str, *, tenant: str) -> bool:
+        letter = LetterId.parse(letter_id)
+        return await self._row(DROP, tenant, letter.run_id, letter.seq) is not None
