@@ -181,7 +181,8 @@ def one_live_run_per_key(snapshot: Snapshot) -> Iterator[str]:
 def a_live_run_has_an_owner_a_timer_or_a_wait(snapshot: Snapshot) -> Iterator[str]:
     for run in snapshot.runs.values():
         running = run.state is RunState.RUNNING
-        if running != (run.owner is not None):
+        given_up = running and run.attempts >= run.max_attempts  # by its last worker: the reaper ends it
+        if running != (run.owner is not None) and not given_up:
             yield f"run {run.run_id} is {run.state} with owner {run.owner}"
         if run.state is RunState.READY and run.available_at is None:
             yield f"run {run.run_id} is ready and never due"

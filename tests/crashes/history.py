@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from tests.crashes.pointed import PointedLedger
 from tests.crashes.points import Points
 from tests.flows import Attendant, Case, Entry, MemoryLedger, catalogue
 from tests.flows.attendant import TENANT
@@ -15,7 +16,6 @@ from tests.invariants import Invariants, InvariantViolation
 from tests.simulation.cluster import Cluster
 from tests.simulation.loop import VirtualLoop, current_process
 from tests.simulation.network import Weather
-from workflows import StepContext
 from workflows.storage import StoreUnavailableError
 from workflows.storage.base import Record, Status
 
@@ -34,30 +34,13 @@ class Outcome:
     results: frozenset[str]
 
 
-class PointedLedger(MemoryLedger):
-    """Doing something is a point before and a point after, for the process that may die."""
-
-    def __init__(self, points: Points) -> None:
-        super().__init__()
-        self._points = points
-
-    async def did(self, what: str, ctx: StepContext) -> None:
-        await self._pass(f"before {what}")
-        await super().did(what, ctx)
-        await self._pass(f"after {what}")
-
-    async def _pass(self, moment: str) -> None:
-        if str(current_process()).startswith(DYING):
-            await self._points.passing(moment)
-
-
 class History:
     """Plays the case of that name, struck at point `at`, counted from 1 (0: not at all)."""
 
     def __init__(self, name: str, connect: Connect, *, at: int = 0, blow: Literal["death", "loss"] = "death") -> None:
         self._connect = connect
         self._points = Points(at, self._die if blow == "death" else self._lose)
-        self._ledger = PointedLedger(self._points)
+        self._ledger = PointedLedger(MemoryLedger(), self._points, mine=_is_dying)
         self._case: Case = catalogue(self._ledger)[name]
         self._invariants: Invariants
         self._died = self._struck = False
@@ -121,3 +104,7 @@ class History:
         ]
         if found:
             raise InvariantViolation(found)
+
+
+def _is_dying() -> bool:
+    return str(current_process()).startswith(DYING)

@@ -22,12 +22,13 @@ QUIET = frozenset(
 
 class Points:
     """Counts what is passed, and calls `strike` at the point numbered `at` (0: never), with its name. If that returns, the process goes no
-    further.
+    further. `tell` hears of each point before that.
     """
 
-    def __init__(self, at: int, strike: Callable[[str], None]) -> None:
+    def __init__(self, at: int, strike: Callable[[str], None], *, tell: Callable[[str], None] = lambda _: None) -> None:
         self._at = at
         self._strike = strike
+        self._tell = tell
         self.passed: list[str] = []
 
     async def passing(self, moment: str, about: str = "") -> None:
@@ -36,6 +37,7 @@ class Points:
         if operation in QUIET or moment == "before claim":
             return
         self.passed.append(moment)
+        self._tell(moment)
         if len(self.passed) == self._at:
             self._strike(moment)
             await asyncio.Event().wait()
