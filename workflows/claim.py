@@ -144,6 +144,18 @@ class Claim:
         self.records[record.path] = record
         self.recorder.add(record, durable=durable)
 
+    # Checkpoints
+
+    def last_checkpoint(self, path: str) -> Record | None:
+        """The last checkpoint of the loop at `path`."""
+        found = [each for each in self.records.values() if each.status is Status.CHECKPOINT and _looped(each) == path]
+        return max(found, key=lambda each: int(each.path.rpartition("@")[2]), default=None)
+
+    def checkpoint(self, path: str, record: Record) -> None:
+        """Buffer a checkpoint of the loop at `path`; the rounds behind it are forgotten."""
+        self.records = {each: kept for each, kept in self.records.items() if not each.startswith(f"{path}#")}
+        self.record(record, durable=False)
+
     # Signals
 
     async def take_signals(self, name: str | None) -> list[Signal]:
@@ -300,3 +312,7 @@ class Claim:
             await self._pubsub.publish(f"{self.run.tenant}:run:{self.run.run_id}", event)
         except PubSubUnavailableError:
             return
+
+
+def _looped(checkpoint: Record) -> str:
+    return checkpoint.path.rpartition("@")[0]

@@ -5,16 +5,29 @@ from contextlib import AbstractContextManager
 from datetime import datetime, timedelta
 from typing import Any
 
+from pydantic import BaseModel
+
 from workflows.claim import Claim
 from workflows.errors import InputError, Suspended
-from workflows.graph import WaitFor, Workflow
+from workflows.graph import Loop, WaitFor, Workflow, undoable
 from workflows.pubsub.base import Event
 from workflows.runner import StepRunner
 from workflows.state import State
 from workflows.step import Step
 from workflows.storage.base import Record, Status
 from workflows.tracing import Span, Tracer
-from workflows.values import adapter, decode
+from workflows.values import adapter, check, decode
+
+ROUNDS_KEPT = 1000
+"""Records of one loop after which it leaves a checkpoint."""
+
+
+class Checkpoint(BaseModel):
+    """Where a loop stood: the rounds behind it, the value after them, and the run's state."""
+
+    count: int
+    value: Any
+    state: dict[str, Any]
 
 
 class DurableEffects:
@@ -49,6 +62,30 @@ class DurableEffects:
         await self._claim.publish(
             Event("progress", {"run_id": self._claim.run.run_id, "path": path, "done": done, "total": total})
         )
+
+    def loop_begun(self, path: str, loop: Loop) -> tuple[int, Any] | None:
+        record = self._claim.last_checkpoint(path)
+        if record is None:
+            return None
+        kept = Checkpoint.model_validate_json(record.output or b"{}")
+        self.state.apply(kept.state, seq=record.seq)
+        return kept.count, check(kept.value, loop.node.output, where=f"the checkpoint {record.path}")
+
+    def loop_goes_on(self, path: str, loop: Loop, count: int, value: Any) -> None:
+        """A long loop leaves a checkpoint now and then, so that taking the run up again does not read all its rounds.
+
+        Steps that have to be undone when the run fails are needed to the end: a loop with such steps keeps them all.
+        """
+        records = self._claim.records
+        if len(records) < ROUNDS_KEPT or undoable(loop.node):
+            return
+        if sum(each.startswith(f"{path}#") for each in records) < ROUNDS_KEPT:
+            return
+        if any(each.startswith(f"{path}#{count + 1}") for each in records):
+            return  # what is recorded of the rounds that follow is being read back
+        plain = adapter(loop.node.output).dump_python(value, mode="json")
+        kept = Checkpoint(count=count, value=plain, state=dict(self.state.values))
+        self._claim.checkpoint(path, Record(f"{path}@{count}", Status.CHECKPOINT, kept.model_dump_json().encode()))
 
     async def sleep(self, path: str, wake_at: Callable[[datetime], datetime]) -> None:
         if path in self._claim.records:

@@ -138,6 +138,13 @@ class Workflow(Generic[In_contra, Out_co]):
         return read_spec(spec, registry)
 
 
+def undoable(node: Any) -> bool:
+    """Whether a step in it has a compensation."""
+    if isinstance(node, Workflow):
+        return any(undoable(each) for entry in node.entries for each in nodes_of(entry))
+    return node.compensate is not None
+
+
 def nodes_of(entry: Entry) -> tuple[Any, ...]:
     """The steps and workflows an entry may run."""
     if isinstance(entry, Parallel):

@@ -56,6 +56,14 @@ class Effects(Protocol):
         """An arm has finished and `left` others have not."""
         ...
 
+    def loop_begun(self, path: str, loop: Loop) -> tuple[int, Any] | None:
+        """How many rounds of a loop need not be walked again, and the value after the last of them."""
+        ...
+
+    def loop_goes_on(self, path: str, loop: Loop, count: int, value: Any) -> None:
+        """Round `count` is over, with this value, and another one follows."""
+        ...
+
     async def progress(self, path: str, *, done: int, total: int) -> None:
         """Tell whoever watches that `done` of `total` items are finished. Must not raise."""
         ...
@@ -119,10 +127,13 @@ class Interpreter:
         return function(*known[:wanted]) if wanted <= len(known) else function(*known, self._effects.state.model())
 
     async def _loop(self, entry: Loop, value: Any, prefix: str) -> Any:
-        for count in range(1, entry.max_iterations + 1):
-            value = await self._node(entry.node, f"{prefix}{entry.id}#{count}", value)
+        path = prefix + entry.id
+        begun, value = self._effects.loop_begun(path, entry) or (0, value)
+        for count in range(begun + 1, entry.max_iterations + 1):
+            value = await self._node(entry.node, f"{path}#{count}", value)
             if bool(self._ask(entry.condition, value, count)) is not entry.wanted:
                 return value
+            self._effects.loop_goes_on(path, entry, count, value)
         raise IterationLimitError(f"loop {prefix}{entry.id} ran {entry.max_iterations} times and is not done")
 
     async def _foreach(self, entry: ForEach, value: Any, prefix: str) -> list[Any]:

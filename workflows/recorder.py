@@ -12,7 +12,7 @@ from typing import Any
 
 import structlog
 
-from workflows.errors import StaleFence
+from workflows.errors import DivergedError, StaleFence
 from workflows.ids import uuid7
 from workflows.storage.base import (
     EndOutcome,
@@ -157,7 +157,7 @@ class Recorder:
         if not outcome.owned and not (batch.done and outcome.recorded):
             raise StaleFence(f"run {self._run_id} is no longer held under fence {self._fence}")
         if not outcome.recorded and not batch.done:
-            raise StaleFence(
+            raise DivergedError(
                 f"run {self._run_id} has other records at these paths: {[each.path for each in batch.records]}"
             )
         self.inbox_seq = outcome.inbox_seq

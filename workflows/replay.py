@@ -11,7 +11,7 @@ from pydantic_core import from_json
 from workflows.context import StepContext
 from workflows.effects import Effect
 from workflows.errors import Bailed, ControlFlow, DivergedError, StepFailedError, Suspended, WorkflowError
-from workflows.graph import WaitFor, Workflow
+from workflows.graph import Loop, WaitFor, Workflow
 from workflows.interpreter import Interpreter
 from workflows.state import State
 from workflows.step import Step
@@ -112,6 +112,12 @@ class ReplayEffects:
         return nullcontext()
 
     async def arm_done(self, *, left: int) -> None:
+        return None
+
+    def loop_begun(self, path: str, loop: Loop) -> tuple[int, Any] | None:
+        return None
+
+    def loop_goes_on(self, path: str, loop: Loop, count: int, value: Any) -> None:
         return None
 
     async def progress(self, path: str, *, done: int, total: int) -> None:

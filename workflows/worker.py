@@ -218,7 +218,7 @@ class Worker:
         left = Left.RELEASED
         try:
             if run.step_seq:
-                claim.remember(await self._store.load(run.run_id))
+                claim.remember(await self._store.load(run.run_id, whole=False))
             left = await self._driver.drive(claim)
         except StoreUnavailableError as error:
             structlog.get_logger().warning("run_given_back", error=str(error))

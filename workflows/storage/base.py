@@ -121,6 +121,7 @@ class Status(StrEnum):
     INTERRUPTED = "interrupted"
     SKIPPED = "skipped"
     BAILED = "bailed"
+    CHECKPOINT = "checkpoint"
     INTENT = "intent"
     RETRY = "retry"
     UNTIL = "until"
@@ -443,8 +444,11 @@ class Store(Protocol):
         """The suspect that has been due for longest, of those near the head of the line, and for how long; None if there is none."""
         ...
 
-    async def load(self, run_id: str) -> list[Record]:
-        """All records of a run in order of `seq`. Always a statement after the CLAIM, whose snapshot may be older than its lock."""
+    async def load(self, run_id: str, *, whole: bool = True) -> list[Record]:
+        """The records of a run in order of `seq`. Always a statement after the CLAIM, whose snapshot may be older than its lock.
+
+        Not `whole`: without the rounds of loops that a later checkpoint `<loop>@<count>` stands for, which is all that going on needs.
+        """
         ...
 
     async def release(self, worker_id: str, *, held: Sequence[str]) -> list[str]:

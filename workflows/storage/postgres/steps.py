@@ -11,6 +11,15 @@ from workflows.storage.rows import record
 
 LOAD = "select path, status, output, error, started_at, seq, finished_at from steps where run_id = $1 order by seq"
 
+RECALL = """
+with c as materialized (select split_part(path, '@', 1) as loop, max(seq) as seq from steps
+                         where run_id = $1 and status = 'checkpoint' group by 1)
+select path, status, output, error, started_at, seq, finished_at from steps s
+ where run_id = $1 and not exists (select from c where s.seq < c.seq and (starts_with(s.path, c.loop || '#') or starts_with(s.path, c.loop || '@')))
+ order by seq
+"""
+"""Without what the last checkpoint of each loop stands for."""
+
 # $1 run $2 fence $3 paths $4 outputs $5 statuses $6 errors $7 started
 RECORD = """
 with f as (
@@ -73,8 +82,8 @@ select state, fence, inbox_seq, cancel_requested,
 class StepOperations(SignalOperations):
     """Records steps and reads them back."""
 
-    async def load(self, run_id: str) -> list[Record]:
-        records = [record(POSTGRES, row) for row in await self._fetch(LOAD, run_id)]
+    async def load(self, run_id: str, *, whole: bool = True) -> list[Record]:
+        records = [record(POSTGRES, row) for row in await self._fetch(LOAD if whole else RECALL, run_id)]
         return await self._whole(records, run_id=run_id)
 
     async def step(self, run_id: str, fence: int, batch: StepBatch) -> StepOutcome:

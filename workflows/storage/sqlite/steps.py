@@ -14,6 +14,16 @@ from workflows.storage.tables import RUN_COLUMNS
 
 LOAD = "select path, status, output, error, started_at, seq, finished_at from steps where run_id = ?1 order by seq"
 
+RECALL = """
+with c as materialized (select substr(path, 1, instr(path, '@') - 1) as loop, max(seq) as seq from steps
+                         where run_id = ?1 and status = 'checkpoint' group by 1)
+select path, status, output, error, started_at, seq, finished_at from steps s
+ where run_id = ?1 and not exists (select 1 from c where s.seq < c.seq
+                                     and substr(s.path, 1, length(c.loop) + 1) in (c.loop || '#', c.loop || '@'))
+ order by seq
+"""
+"""Without what the last checkpoint of each loop stands for."""
+
 # ?1 run ?2 paths, as JSON ?3 fence, or null for any
 RECORDED = """
 select count(*) from steps where run_id = ?1 and path in (select value from json_each(?2)) and (?3 is null or fence = ?3)
@@ -44,9 +54,10 @@ RUN = f"select {RUN_COLUMNS} from runs where run_id = ?1"
 class StepOperations(SignalOperations, OutboxOperations):
     """Records steps and reads them back."""
 
-    async def load(self, run_id: str) -> list[Record]:
+    async def load(self, run_id: str, *, whole: bool = True) -> list[Record]:
         def found() -> list[Record]:
-            return self._whole([record(SQLITE, row) for row in self._rows(LOAD, run_id)], run_id=run_id)
+            rows = self._rows(LOAD if whole else RECALL, run_id)
+            return self._whole([record(SQLITE, row) for row in rows], run_id=run_id)
 
         return await self._call(found)
 
