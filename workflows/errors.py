@@ -12,6 +12,7 @@ WorkflowError
 │   ├── LiveRunError           another live run is in the way; names it
 │   └── NoExecutorError        nobody here knows this workflow and version
 ├── UnsupportedError           this execution can't do that; the message says which can
+├── RoutingError               mend the program: rows of two stores can't share a commit
 ├── DivergedError              a recorded run does not fit the graph: its version was not raised
 ├── StepFailedError            a step failed for good; carries type, message and causes as values
 ├── StepCancelledError         a step was cancelled from within; tried again like any failure
@@ -117,6 +118,10 @@ class IterationLimitError(WorkflowError):
 
 class NoBranchError(WorkflowError):
     """No condition of a branch held, and it has no `otherwise`."""
+
+
+class RoutingError(WorkflowError):
+    """What shall be one commit would go to different stores, or a domain has no store that keeps it."""
 
 
 class BlobMissingError(WorkflowError):

@@ -1,12 +1,15 @@
 """One store per backend; every store test runs on all of them."""
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from tests.conformance.engines import Boot, booting
-from workflows.storage import Column, MemoryStore, PostgresStore, SqliteStore, Table
+from tests.storage.histories import AHEAD as LATER
+from workflows.storage import Column, CompositeStore, MemoryStore, PostgresStore, SqliteStore, Table
 
 BACKENDS = ("memory", "sqlite", "postgres")
 
@@ -25,10 +28,30 @@ NOTES = Table(
     ("tenant", "id"),
 )
 
-AnyStore = MemoryStore | SqliteStore | PostgresStore
+SingleStore = MemoryStore | SqliteStore | PostgresStore
+AnyStore = MemoryStore | SqliteStore | PostgresStore | CompositeStore
+
+AHEAD = ("sqlite ahead", "postgres ahead")
+"""Databases that a later version has migrated, additively: this version still works on them."""
+COMPOSITES = ("sqlite and memory", "postgres and sqlite")
+"""Spans in a store of their own."""
+FURTHER = {
+    **dict.fromkeys(("approvals", "claims", "ends", "letters", "schedules", "suspensions", "workers"), AHEAD),
+    **dict.fromkeys(("signals", "steps"), (*AHEAD, *COMPOSITES)),
+    **dict.fromkeys(("retention", "rows"), COMPOSITES),
+    "spans": (*AHEAD, "postgres and sqlite"),
+}
+"""Backends of the store that a module of tests runs on besides the three, by its name without `test_`."""
 
 
-@pytest.fixture(params=BACKENDS)
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "backend" in metafunc.fixturenames:
+        names = metafunc.module.__name__.split(".")
+        further = FURTHER.get(names[-1].removeprefix("test_"), ()) if "engine" not in names else ()
+        metafunc.parametrize("backend", (*BACKENDS, *further), indirect=True)
+
+
+@pytest.fixture
 def backend(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
@@ -36,11 +59,34 @@ def backend(request: pytest.FixtureRequest) -> str:
 @pytest.fixture
 def make_store(backend: str, tmp_path: Path, request: pytest.FixtureRequest) -> Callable[[], AnyStore]:
     """Makes stores over the same data, as separate processes would have them (memory: one and the same)."""
-    if backend == "memory":
+    kind, _, besides = backend.partition(" ")
+    make = _maker(kind, tmp_path / "store.db", request)
+    if besides == "ahead":
+        _migrate_ahead(make())
+    if besides:
+        spans = _maker(besides.removeprefix("and "), tmp_path / "spans.db", request)
+        return lambda: CompositeStore(default=make(), spans=spans())
+    return make
+
+
+def _migrate_ahead(store: SingleStore) -> None:
+    """In a thread of its own, since asyncio.run would take pytest-asyncio's event loop away from this one."""
+
+    async def migrate() -> None:
+        store._schemas = (LATER, *store._schemas[1:])
+        await store.open()
+        await store.close()
+
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        pool.submit(asyncio.run, migrate()).result()
+
+
+def _maker(kind: str, path: Path, request: pytest.FixtureRequest) -> Callable[[], SingleStore]:
+    if kind == "memory":
         memory = MemoryStore(tables=[NOTES])
         return lambda: memory
-    if backend == "sqlite":
-        return lambda: SqliteStore(tmp_path / "store.db", tables=[NOTES])
+    if kind == "sqlite":
+        return lambda: SqliteStore(path, tables=[NOTES])
     dsn = request.getfixturevalue("fresh_database")
     return lambda: PostgresStore(dsn, tables=[NOTES])
 

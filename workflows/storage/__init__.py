@@ -1,6 +1,7 @@
 """Storage: durable runs, steps, signals, schedules, and tenant-scoped rows for the floors above."""
 
 from workflows.storage.base import Store, StoreUnavailableError
+from workflows.storage.composite import CompositeStore
 from workflows.storage.memory import MemoryStore
 from workflows.storage.migrations import (
     AddColumn,
@@ -24,6 +25,7 @@ __all__ = [
     "AddIndex",
     "AddTable",
     "Column",
+    "CompositeStore",
     "Delete",
     "DropColumn",
     "DropIndex",

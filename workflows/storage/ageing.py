@@ -4,7 +4,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from workflows.storage.blobs import REFERENCE
-from workflows.storage.migrations import Schema
 from workflows.storage.schema import Column, Table
 from workflows.storage.tables import APPROVALS, DEAD_SIGNALS, FIRINGS, LIVE, RECEIVED, RUNS, SPANS
 
@@ -33,10 +32,10 @@ AGEING = (
 )
 
 
-def rows_of_tenants(schemas: Iterable[Schema]) -> list[Table]:
+def rows_of_tenants(tables: Iterable[Table]) -> list[Table]:
     """All tables of tenants' rows but `runs`, whose rows go together with their records and signals."""
-    tables = [table for schema in schemas for table in schema.tables if table is not RUNS]
-    return [table for table in tables if any(column.name == "tenant" for column in table.columns)]
+    others = [table for table in tables if table is not RUNS]
+    return [table for table in others if any(column.name == "tenant" for column in table.columns)]
 
 
 NEEDED = f"""
@@ -49,9 +48,9 @@ reads its result.
 """
 
 
-def referred(schemas: Iterable[Schema]) -> str:
+def referred(tables: Iterable[Table]) -> str:
     """Whether a row refers to the blob `b`: a look into one partial index for each column that holds values."""
-    columns = [(table, column) for schema in schemas for table in schema.tables for column in table.columns]
+    columns = [(table, column) for table in tables for column in table.columns]
     return " or ".join(_refers(table, column) for table, column in columns if column.type == "value")
 
 

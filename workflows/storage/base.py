@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import Any, Literal, NamedTuple, Protocol
 
 from workflows.storage.retention import Retention, Swept
-from workflows.storage.schema import Select, Write
+from workflows.storage.schema import Select, Table, Write
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -388,6 +388,11 @@ class StoreUnavailableError(Exception):
 class Store(Protocol):
     """Runs, steps, signals, schedules and rows, durably."""
 
+    @property
+    def tables(self) -> tuple[Table, ...]:
+        """The tables it keeps, the engine's among them."""
+        ...
+
     async def open(self) -> None:
         """Connect and bring the schema up to date. Raises SchemaError if the data is newer or of another kind."""
         ...
@@ -402,6 +407,10 @@ class Store(Protocol):
 
     async def now(self) -> datetime:
         """The one clock durable times are read from."""
+        ...
+
+    async def set_clock_offset(self, offset: timedelta) -> None:
+        """Move that clock, for every process on this data. For tests and the emulator."""
         ...
 
     # Workers

@@ -8,6 +8,9 @@ ColumnType = Literal["text", "int", "float", "bool", "time", "json", "bytes", "v
 """In Python: str, int, float, bool, aware datetime, anything JSON can hold, bytes. A value is JSON bytes of any size (see `blobs`)."""
 
 
+DEFAULT_DOMAIN = "default"
+
+
 @dataclass(frozen=True, slots=True)
 class Column:
     """One column. `default` is a literal of the column's type, or "now" or "identity"."""
@@ -36,7 +39,7 @@ class Index:
 class Table:
     """A table. Every query on it must name a tenant, unless it is `shared` (service-wide data such as workers).
 
-    `hot`: its rows are updated again and again. `unlogged`: it may be empty after a crash.
+    `hot`: its rows are updated again and again. `unlogged`: it may be empty after a crash. `domain`: tables of one are kept in one store.
     """
 
     name: str
@@ -46,6 +49,7 @@ class Table:
     shared: bool = False
     unlogged: bool = False
     hot: bool = False
+    domain: str = DEFAULT_DOMAIN
 
     def column(self, name: str) -> Column:
         """The column called `name`. Raises ValueError naming the table if there is none."""

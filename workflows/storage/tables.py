@@ -239,6 +239,7 @@ SPANS = Table(
     ),
     ("tenant", "trace_id", "span_id"),
     (Index("spans_open", ("owner",), where="status = 'open'"), Index("spans_started", ("started_at",), by_block=True)),
+    domain="spans",  # written in batches, and never with a step
 )
 
 BLOBS = Table(

@@ -8,7 +8,7 @@ import pytest
 from tests.conformance.conftest import NOTES, AnyStore
 from tests.conformance.store.acts import a_run
 from workflows.errors import SchemaError
-from workflows.storage import Column
+from workflows.storage import Column, CompositeStore
 from workflows.storage.base import (
     StoreUnavailableError,
 )
@@ -24,6 +24,7 @@ async def test_data_of_another_schema_is_refused_with_what_to_do(
     await first.open()
     await first.close()
     other = make_store()
+    assert not isinstance(other, CompositeStore)
     wider = replace(NOTES, columns=(*NOTES.columns, Column("more", "text")))
     other._schemas = (*other._schemas[:-1], *schemas_of(wider))
     with pytest.raises(SchemaError, match="reset"):

@@ -285,7 +285,7 @@ class TestForget:
             await store.end(run.run_id, run.fence, RunState.FAILED, inbox_seen=run.inbox_seq, successor_id=new_id())
 
     async def remains(self, store: AnyStore, tenant: str) -> dict[str, int]:
-        tables = (RUNS, *rows_of_tenants(store._schemas))
+        tables = (RUNS, *rows_of_tenants(store.tables))
         counts = {table.name: len(await store.read(Select(table, {"tenant": tenant}))) for table in tables}
         return {name: count for name, count in counts.items() if count}
 

@@ -47,6 +47,10 @@ class Database:
         self._timeout_s = timeout_s
         self._pool: Connections | None = None
 
+    @property
+    def tables(self) -> tuple[Table, ...]:
+        return tuple(table for schema in self._schemas for table in schema.tables)
+
     # Life
 
     async def open(self) -> None:

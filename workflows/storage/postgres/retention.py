@@ -75,7 +75,7 @@ class RetentionOperations(Rows):
 
     async def sweep(self, retention: Retention, *, limit: int = 200) -> Swept:
         counts = {each.kind: await self._count(delete_old(each), retention.of(each.kind), limit) for each in AGEING}
-        blobs = await self._one(SWEEP_BLOBS.format(referred=referred(self._schemas)), retention.of("blobs"), limit)
+        blobs = await self._one(SWEEP_BLOBS.format(referred=referred(self.tables)), retention.of("blobs"), limit)
         runs = await self._delete_locked(OLD_RUNS, DELETE_RUNS, retention.of("runs"), limit)
         return Swept(runs=runs, blobs=blobs["gone"], **counts)
 
@@ -88,7 +88,7 @@ class RetentionOperations(Rows):
         if not tenant:
             raise ValueError("say which tenant is to be forgotten")
         removed = await self._delete_locked(RUNS_OF_TENANT, FORGET_RUNS, tenant, limit)
-        for table in rows_of_tenants(self._schemas):
+        for table in rows_of_tenants(self.tables):
             if removed < limit:
                 removed += await self._count(delete_of_tenant(table), tenant, limit - removed)
         return removed

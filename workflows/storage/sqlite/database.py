@@ -50,6 +50,10 @@ class Database:
         self._offset = 0
         self._apart = Apart()
 
+    @property
+    def tables(self) -> tuple[Table, ...]:
+        return tuple(table for schema in self._schemas for table in schema.tables)
+
     # Life
 
     async def open(self) -> None:

@@ -64,7 +64,7 @@ class RetentionOperations(Rows):
         return len(self._rows(delete_old(ageing), self._before(retention, ageing.kind), limit))
 
     def _sweep_blobs(self, retention: Retention, limit: int) -> int:
-        gone, delete = 0, DELETE_BLOB.format(referred=referred(self._schemas))
+        gone, delete = 0, DELETE_BLOB.format(referred=referred(self.tables))
         for tenant, digest in self._rows(OLD_BLOBS, self._before(retention, "blobs"), limit):
             if self._one(delete, tenant, digest) is not None:
                 gone += 1
@@ -85,7 +85,7 @@ class RetentionOperations(Rows):
 
     def _forget(self, tenant: str, limit: int) -> int:
         removed = self._delete_runs(RUNS_OF_TENANT, tenant, limit)
-        for table in rows_of_tenants(self._schemas):
+        for table in rows_of_tenants(self.tables):
             if removed < limit:
                 removed += len(self._rows(delete_of_tenant(table), tenant, limit - removed))
         return removed
