@@ -30,13 +30,13 @@ class Seen:
     def __init__(self, *, fail: int = 0, gate: asyncio.Event | None = None) -> None:
         self.events: list[Event] = []
         self.started = 0
+        self.gate = gate
         self._fail = fail
-        self._gate = gate
 
     async def __call__(self, event: Event) -> None:
         self.started += 1
-        if self._gate is not None:
-            await self._gate.wait()
+        if self.gate is not None:
+            await self.gate.wait()
         self.events.append(event)
         if len(self.events) <= self._fail:
             raise RuntimeError(f"failure {len(self.events)}")

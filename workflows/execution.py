@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 import structlog
 
+from workflows.pubsub import Bus
 from workflows.pubsub.base import Event, PubSub, PubSubUnavailableError
 from workflows.registry import Registry
 from workflows.storage.base import Fork, NewRun, Record, RunRow, RunState, Signal, SignalOutcome, Store
@@ -150,6 +151,8 @@ class StoreExecution:
             self.wake()
 
     async def _listen(self, worker: Worker) -> None:
+        if isinstance(self._pubsub, Bus):
+            self._pubsub.consumer = worker.worker_id  # so that an operator knows whose pending entries are whose
         handlers: tuple[tuple[str, Any, str | None], ...] = (
             ("wake", worker.woken, "workers"),
             ("control", worker.controlled, None),

@@ -411,6 +411,51 @@ async def test_a_dead_letter_is_redriven_once(world: World) -> None:
         await bus.redrive(letter)
 
 
+async def test_a_dropped_dead_letter_is_gone(world: World) -> None:
+    bus = world.bus(max_deliveries=1)
+    seen = Seen(fail=2)
+    await bus.subscribe(TOPIC, seen, group="g")
+    await publish(bus, "a", "b")
+    await bus.flush()
+    first, second = await bus.dead_letters()
+    await world.bus().drop(first)
+    assert await bus.dead_letters() == [second]
+    for act in (bus.drop, bus.redrive):
+        with pytest.raises(LookupError, match="no dead letter"):
+            await act(first)
+    await bus.flush()
+    assert seen.types == ["a", "b"]
+
+
+@pytest.mark.parametrize("group", [None, "g"])
+async def test_a_subscription_tells_what_its_handler_raised_and_goes_on(bus: Bus, group: str | None) -> None:
+    told: list[str] = []
+    seen = Seen(fail=1)
+
+    async def tell(error: BaseException) -> None:
+        told.append(str(error))
+        raise RuntimeError("nor does this end it")
+
+    await bus.subscribe(TOPIC, seen, group=group, on_error=tell)
+    await publish(bus, "a", "b")
+    await seen.reach(3 if group else 2)
+    assert told == ["failure 1"]
+
+
+async def test_a_group_that_fails_or_hangs_holds_up_no_other(world: World) -> None:
+    bus = world.bus(max_deliveries=99, backoff=lambda _: 0.01)
+    failing, hanging, healthy = Seen(fail=10_000), Seen(gate=asyncio.Event()), Seen()
+    for group, seen in (("failing", failing), ("hanging", hanging), ("healthy", healthy)):
+        await bus.subscribe(TOPIC, seen, group=group)
+    await publish(bus, *(str(n) for n in range(20)))
+    await healthy.reach(20)
+    await failing.reach(25)
+    await hanging.start(1)
+    assert healthy.types == [str(n) for n in range(20)]
+    assert hanging.gate is not None
+    hanging.gate.set()
+
+
 async def test_a_dead_letter_callback_that_fails_harms_nothing(world: World) -> None:
     async def tell(_: DeadLetter) -> None:
         raise RuntimeError("the database is down")
@@ -611,6 +656,33 @@ async def test_a_topic_forgets_what_all_its_groups_have_handled(world: World) ->
     await bus.flush()
     assert replay.types[0] == "gap"
     assert len(replay.events) < 450
+
+
+async def test_a_dead_group_is_destroyed_at_the_cap_with_an_alarm(world: World) -> None:
+    """Nobody has been a member of it for as long as a topic lives: it must not keep the topic for ever."""
+    bus = world.bus(max_len=100)
+    await bus.unsubscribe(await bus.subscribe(TOPIC, Seen(), group="abandoned"))
+    with structlog.testing.capture_logs() as logs:
+        await publish(bus, *(str(n) for n in range(1_300)))
+    alarms = [entry for entry in logs if entry["event"] == "pubsub_group_stalled"]
+    assert [(entry["group"], entry["state"], entry["topic"]) for entry in alarms] == [("abandoned", "destroyed", TOPIC)]
+    replay = Seen()
+    await bus.subscribe(TOPIC, replay, after="0")
+    await bus.flush()
+    assert len(replay.events) < 400
+
+
+async def test_a_live_group_that_is_too_slow_loses_nothing_and_raises_an_alarm(world: World) -> None:
+    bus = world.bus(max_len=100)
+    gate = asyncio.Event()
+    slow = Seen(gate=gate)
+    await bus.subscribe(TOPIC, slow, group="slow")
+    with structlog.testing.capture_logs() as logs:
+        await publish(bus, *(str(n) for n in range(1_100)))
+        gate.set()
+        await slow.reach(1_100)
+    assert {entry["state"] for entry in logs if entry["event"] == "pubsub_group_stalled"} == {"slow"}
+    assert slow.types == [str(n) for n in range(1_100)]
 
 
 async def test_a_single_group_topic_keeps_nothing_that_was_handled(bus: Bus) -> None:

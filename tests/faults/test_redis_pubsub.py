@@ -16,7 +16,9 @@ from redis.asyncio import Redis
 
 from tests.servers import RedisServer
 from tests.waiting import Seen, until
+from workflows import Engine
 from workflows.pubsub import Event, PubSubUnavailableError, RedisPubSub
+from workflows.storage import MemoryStore
 
 TOPIC = "T1:thread:C1:171.5"
 
@@ -108,6 +110,20 @@ async def test_a_subscriber_comes_back_after_the_server_was_killed(
     await reaches(bus, seen, "after")
     assert seen.types[0] == "before"
     assert "gap" not in seen.types  # its file was flushed at every write, so nothing was lost
+
+
+@pytest.mark.parametrize("group", [None, "g"])
+async def test_the_blocking_read_comes_back_too(private_redis: RedisServer, group: str | None) -> None:
+    """Nobody looks for a quarter of an hour without being woken: only the reader can tell of what comes after the restart."""
+    bus = connect(private_redis, min_idle_ms=3_600_000)
+    seen = Seen()
+    await bus.subscribe(TOPIC, seen, group=group)
+    await publish(bus, "before")
+    await seen.reach(1)
+    private_redis.kill()
+    private_redis.start()
+    await reaches(bus, seen, "after")
+    await bus.close()
 
 
 async def test_an_outage_is_logged_once_when_it_begins_and_once_when_it_ends(private_redis: RedisServer) -> None:
@@ -353,35 +369,23 @@ async def test_a_blocking_read_outlasts_the_clients_own_timeout(private_redis: R
     assert logs == []
 
 
-async def test_a_dead_group_is_destroyed_at_the_cap_with_an_alarm(private_redis: RedisServer, client: Any) -> None:
-    bus = connect(private_redis, max_len=100, ttl_s=1)
-    await bus.unsubscribe(await bus.subscribe(TOPIC, Seen(), group="abandoned"))
-    with structlog.testing.capture_logs() as logs:
-        await publish(bus, *(str(n) for n in range(1_300)))
-    alarms = [entry for entry in logs if entry["event"] == "pubsub_group_stalled"]
-    assert [(entry["group"], entry["state"], entry["topic"]) for entry in alarms] == [("abandoned", "destroyed", TOPIC)]
-    assert await client.xlen(f"faults:{{p0}}:{TOPIC}") < 400
-    await bus.close()
-
-
-async def test_a_live_group_that_is_too_slow_loses_nothing_and_raises_an_alarm(private_redis: RedisServer) -> None:
-    bus = connect(private_redis, max_len=100)
-    gate = asyncio.Event()
-    slow = Seen(gate=gate)
-    await bus.subscribe(TOPIC, slow, group="slow")
-    with structlog.testing.capture_logs() as logs:
-        await publish(bus, *(str(n) for n in range(1_100)))
-        gate.set()
-        await slow.reach(1_100)
-    assert {entry["state"] for entry in logs if entry["event"] == "pubsub_group_stalled"} == {"slow"}
-    assert slow.types == [str(n) for n in range(1_100)]
-    await bus.close()
-
-
 async def test_a_consumer_that_left_is_forgotten(bus: RedisPubSub, client: Any) -> None:
     for _ in range(3):
         await bus.unsubscribe(await bus.subscribe(TOPIC, Seen(), group="g"))
     assert await client.xinfo_consumers(f"faults:{{p0}}:{TOPIC}", "g") == []
+
+
+async def test_a_workers_consumer_bears_its_id(private_redis: RedisServer, client: Any) -> None:
+    """Whose pending entries are whose, an operator sees in XINFO CONSUMERS."""
+    async with Engine(store=MemoryStore(), pubsub=connect(private_redis), poll_s=0.05) as engine:
+        assert engine.worker is not None
+        key, worker_id = "faults:{p0}:wake", engine.worker.worker_id
+
+        async def known() -> bool:
+            consumers = await client.xinfo_consumers(key, "workers") if await client.exists(key) else []
+            return [each["name"].rsplit("-", 1)[0] for each in consumers] == [worker_id]
+
+        await until(known, "the worker's consumer")
 
 
 async def test_a_cancelled_publisher_leaves_the_connections_usable(bus: RedisPubSub, client: Any) -> None:

@@ -27,6 +27,7 @@ class Event:
 
 
 Handler = Callable[[Event], Awaitable[None]]
+OnError = Callable[[BaseException], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +56,18 @@ class PubSub(Protocol):
         ...
 
     async def subscribe(
-        self, topic: str, handler: Handler, *, group: str | None = None, after: Offset | None = None
+        self,
+        topic: str,
+        handler: Handler,
+        *,
+        group: str | None = None,
+        after: Offset | None = None,
+        on_error: OnError | None = None,
     ) -> Subscription:
         """Without `group`: see every event from now on, or after `after`. With it: exactly one member handles each event.
 
-        In a group, returning acks, raising nacks with backoff; after the bus's `max_deliveries` it becomes a dead letter.
+        In a group, returning acks, raising nacks with backoff; after the bus's `max_deliveries` it becomes a dead letter. `on_error` is
+        told what the handler raised, and of failures of the subscription itself; neither ends it.
         """
         ...
 

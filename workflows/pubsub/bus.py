@@ -2,7 +2,7 @@
 
 import uuid
 
-from workflows.pubsub.base import DeadLetter, Event, Handler, Offset, Subscription
+from workflows.pubsub.base import DeadLetter, Event, Handler, Offset, OnError, Subscription
 from workflows.pubsub.log import Log, offset_at, position
 from workflows.pubsub.member import GroupMember, OnDeadLetter
 from workflows.pubsub.policy import Policy
@@ -10,7 +10,7 @@ from workflows.pubsub.subscription import FanOut, Subscriber
 
 
 class Bus:
-    """A `PubSub` over any `Log`. `consumer` is this process's name in groups (its worker id).
+    """A `PubSub` over any `Log`. `consumer` is this process's name in groups: its worker id, if it is a worker.
 
     `on_dead_letter` is awaited after an event was buried; what it raises is logged.
     """
@@ -20,7 +20,7 @@ class Bus:
     ) -> None:
         self._log = log
         self._policy = policy
-        self._consumer = consumer or uuid.uuid4().hex
+        self.consumer = consumer or uuid.uuid4().hex
         self._on_dead_letter = on_dead_letter
         self._subscribers: list[Subscriber] = []
         self._members = 0
@@ -35,9 +35,18 @@ class Bus:
         return await self._log.append(topic, event)
 
     async def subscribe(
-        self, topic: str, handler: Handler, *, group: str | None = None, after: Offset | None = None
+        self,
+        topic: str,
+        handler: Handler,
+        *,
+        group: str | None = None,
+        after: Offset | None = None,
+        on_error: OnError | None = None,
     ) -> Subscription:
         """See every event from now on or after `after`; with `group`, share the events with its other members.
+
+        `on_error` is told what the handler raised, and what kept the subscription from going on for a while: both are logged all the
+        same, and neither ends it.
 
         A new group begins after `after`, or else at the oldest entry that is still there. An unreachable backend is no error:
         the subscription begins when it comes back, without a group with a `gap` event. Raises ValueError for a malformed offset.
@@ -46,6 +55,7 @@ class Bus:
         if after is not None:
             after = offset_at(position(after))
         subscriber = self._subscriber(topic, handler, group, after)
+        subscriber.on_error = on_error
         start = await subscriber.open()
         self._subscribers.append(subscriber)
         await self._log.watch(topic, subscriber.wake, after=start)
@@ -86,6 +96,10 @@ class Bus:
         """
         return await self._log.redrive(letter)
 
+    async def drop(self, letter: DeadLetter) -> None:
+        """Forget a dead letter: nobody will handle it. Raises as `redrive` does."""
+        await self._log.drop(letter)
+
     def _subscriber(self, topic: str, handler: Handler, group: str | None, after: Offset | None) -> Subscriber:
         if group is None:
             return FanOut(self._log, topic, handler, after=after, policy=self._policy)
@@ -96,7 +110,7 @@ class Bus:
             topic,
             handler,
             group=group,
-            consumer=f"{self._consumer}-{self._members}",
+            consumer=f"{self.consumer}-{self._members}",
             after=after,
             policy=self._policy,
             on_dead_letter=self._on_dead_letter,

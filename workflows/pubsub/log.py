@@ -6,7 +6,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
+import structlog
+
 from workflows.pubsub.base import DeadLetter, Event, Offset
+from workflows.pubsub.policy import Policy
+
+_log = structlog.get_logger()
 
 BEGINNING: Offset = "0-0"
 """Before the first entry of any topic."""
@@ -97,6 +102,10 @@ class Log(Protocol):
         """Append it once more, for its group only. Raises LookupError if it is no dead letter any more."""
         ...
 
+    async def drop(self, letter: DeadLetter) -> None:
+        """Forget it. Raises LookupError if it is no dead letter any more."""
+        ...
+
     async def watch(self, topic: str, wake: Wake, *, after: Offset) -> None:
         """Call `wake` soon after each entry that comes after `after`."""
         ...
@@ -132,6 +141,16 @@ def decode(type_: str, data: str, offset: Offset, *, deliveries: int = 1) -> Eve
     return Event(
         type_, parsed, offset=offset, at=datetime.fromtimestamp(position(offset)[0] / 1000, UTC), deliveries=deliveries
     )
+
+
+def gone(letter: DeadLetter) -> LookupError:
+    """The error for a letter that was redriven or dropped before, or has expired."""
+    return LookupError(f"{letter.event.offset} of {letter.topic!r} is no dead letter of {letter.group!r} any more")
+
+
+def stalled(topic: str, group: str, state: str, policy: Policy) -> None:
+    """The alarm about a group that holds its topic up: it is slow, or had no live member and was destroyed."""
+    _log.error("pubsub_group_stalled", topic=topic, group=group, state=state, entries=policy.stall_len)
 
 
 def position(offset: Offset) -> tuple[int, int]:

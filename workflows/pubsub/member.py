@@ -134,11 +134,11 @@ class GroupMember(Subscriber):
                 offset=letter.event.offset,
                 error=letter.error,
             )
-            await self._tell(letter)
+            await self._announce(letter)
 
         return bury
 
-    async def _tell(self, letter: DeadLetter) -> None:
+    async def _announce(self, letter: DeadLetter) -> None:
         if self._on_dead_letter is None:
             return
         try:

@@ -10,13 +10,27 @@ import structlog
 
 from workflows.pubsub.base import DeadLetter, Event, Offset
 from workflows.pubsub.bus import Bus
-from workflows.pubsub.log import BEGINNING, Cursor, Entry, Page, Wake, decode, encode, offset_at, position
+from workflows.pubsub.log import (
+    BEGINNING,
+    Cursor,
+    Entry,
+    Page,
+    Wake,
+    decode,
+    encode,
+    gone,
+    offset_at,
+    position,
+    stalled,
+)
 from workflows.pubsub.member import OnDeadLetter
 from workflows.pubsub.policy import Policy
 
 _log = structlog.get_logger()
 
 Position = tuple[int, int]
+_JOINING = ""
+"""Stands for a member that has joined its group and not taken anything yet."""
 
 
 class MemoryPubSub(Bus):
@@ -52,6 +66,8 @@ class _Pending:
 class _Group:
     delivered: Position
     pending: dict[Position, _Pending] = field(default_factory=dict)
+    heard: dict[str, float] = field(default_factory=dict)
+    """When each member was last heard of."""
 
     @property
     def floor(self) -> Position:
@@ -110,11 +126,13 @@ class MemoryLog:
 
     async def join(self, topic: str, group: str, *, after: Offset) -> Offset:
         state = self._topic(topic)
-        state.groups.setdefault(group, _Group(delivered=position(after)))
+        members = state.groups.setdefault(group, _Group(delivered=position(after)))
+        members.heard[_JOINING] = self._clock()
         return offset_at(state.last)
 
     async def take(self, topic: str, group: str, consumer: str) -> Entry | None:
         state, members = self._group(topic, group)
+        members.heard[consumer] = self._clock()
         begin = bisect.bisect_right(state.order, members.delivered)
         if begin == len(state.order):
             return None
@@ -141,6 +159,7 @@ class MemoryLog:
 
     async def renew(self, topic: str, group: str, consumer: str, offsets: Collection[Offset]) -> None:
         _, members = self._group(topic, group)
+        members.heard[consumer] = self._clock()
         for offset in offsets:
             pending = members.pending.get(position(offset))
             if pending and pending.consumer == consumer:
@@ -155,6 +174,8 @@ class MemoryLog:
 
     async def leave(self, topic: str, group: str, consumer: str) -> None:
         _, members = self._group(topic, group)
+        for each in (consumer, _JOINING):
+            members.heard.pop(each, None)
         for pending in members.pending.values():
             if pending.consumer == consumer:
                 pending.touched = float("-inf")
@@ -164,12 +185,13 @@ class MemoryLog:
     async def dead_letters(self, topic: str | None) -> list[DeadLetter]:
         return [letter for letter in self._letters if topic in (None, letter.topic)]
 
-    async def redrive(self, letter: DeadLetter) -> Offset:
+    async def drop(self, letter: DeadLetter) -> None:
         if letter not in self._letters:
-            raise LookupError(
-                f"{letter.event.offset} of {letter.topic!r} is no dead letter of {letter.group!r} any more"
-            )
+            raise gone(letter)
         self._letters.remove(letter)
+
+    async def redrive(self, letter: DeadLetter) -> Offset:
+        await self.drop(letter)
         data = encode(letter.topic, letter.event, max_bytes=self._policy.max_bytes)
         return self._append(letter.topic, _Stored(letter.event.type, data, letter.group))
 
@@ -201,17 +223,29 @@ class MemoryLog:
         state.order.append(at)
         state.entries[at] = stored
         state.last = at
-        self._trim(state)
+        self._trim(topic, state)
         for wake in self._watchers.get(topic, []):
             wake()
         return offset_at(at)
 
-    def _trim(self, state: _Topic) -> None:
+    def _trim(self, topic: str, state: _Topic) -> None:
         excess = len(state.order) - self._policy.max_len
         if excess <= 0:
             return
         floor = min((group.floor for group in state.groups.values()), default=state.last)
         self._delete(state, state.order[: min(excess, bisect.bisect_left(state.order, floor))])
+        every = max(1, self._policy.max_len // 10)
+        if len(state.order) >= self._policy.stall_len and len(state.order) % every == 0:
+            self._stalled(topic, state)
+
+    def _stalled(self, topic: str, state: _Topic) -> None:
+        """Raise the alarm about the group that holds the topic up; one without a live member is destroyed."""
+        holder = min(state.groups, key=lambda name: state.groups[name].floor)
+        heard = max(state.groups[holder].heard.values(), default=float("-inf"))
+        alive = self._clock() - heard < self._policy.ttl_s
+        if not alive:
+            del state.groups[holder]
+        stalled(topic, holder, "slow" if alive else "destroyed", self._policy)
 
     def _delete(self, state: _Topic, gone: list[Position]) -> None:
         state.trimmed = state.trimmed or bool(gone)

@@ -4,9 +4,13 @@ import time
 from collections.abc import Callable
 
 import structlog
+from redis.exceptions import RedisClusterException, RedisError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
 _log = structlog.get_logger()
+
+UNREACHABLE = (RedisError, RedisClusterException, OSError)
+"""What says that a call did not get through."""
 
 
 class Outage:

@@ -7,11 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from redis.asyncio import Redis
-from redis.exceptions import RedisError
 
 from workflows.pubsub.base import Offset, PubSubUnavailableError
 from workflows.pubsub.log import BEGINNING, Wake
-from workflows.pubsub.outage import Outage
+from workflows.pubsub.outage import UNREACHABLE, Outage
 
 
 @dataclass(slots=True)
@@ -79,13 +78,19 @@ class PartitionReader:
                 failures = 0
                 if self._outage.succeeded():
                     self._wake_all()
-            except (RedisError, OSError, TimeoutError) as error:
+            except (*UNREACHABLE, TimeoutError) as error:
                 failures += 1
                 self._outage.failed(error)
-                await self._client.connection_pool.disconnect()
+                await self._disconnect()
                 await asyncio.sleep(min(1.0, 0.02 * 2.0**failures) * random.uniform(0.5, 1))  # noqa: S311 - spreads load
             finally:
                 self._reading = frozenset()
+
+    async def _disconnect(self) -> None:
+        pool = getattr(self._client, "connection_pool", None)
+        await (
+            self._client.aclose() if pool is None else pool.disconnect()
+        )  # a cluster's client begins anew with its next command
 
     async def _read(self) -> None:
         places = {key: watch.offset for key, watch in self._watches.items()}

@@ -203,20 +203,35 @@ return 1
 """
 )
 
+_LETTER = """
+-- Takes the dead letter of this group and offset out of KEYS[2]; false if it is gone.
+local function taken(group, offset)
+  for _, raw in ipairs(redis.call('XRANGE', KEYS[2], '-', '+')) do
+    local letter = map(raw[2])
+    if letter.offset == offset and letter.group == group then return redis.call('XDEL', KEYS[2], raw[1]) == 1 end
+  end
+  return false
+end
+"""
+
 REDRIVE = (
     _PRELUDE
+    + _LETTER
     + """
 -- KEYS[2]: dead letters. ARGV: ttl, group, id, type, data. Returns the new entry's id, or nothing if the letter is gone.
-for _, raw in ipairs(redis.call('XRANGE', KEYS[2], '-', '+')) do
-  local letter = map(raw[2])
-  if letter.offset == ARGV[3] and letter.group == ARGV[2] then
-    redis.call('XDEL', KEYS[2], raw[1])
-    local id = redis.call('XADD', key, '*', 'type', ARGV[4], 'data', ARGV[5], 'only', ARGV[2])
-    touch()
-    return id
-  end
-end
-return false
+if not taken(ARGV[2], ARGV[3]) then return false end
+local id = redis.call('XADD', key, '*', 'type', ARGV[4], 'data', ARGV[5], 'only', ARGV[2])
+touch()
+return id
+"""
+)
+
+DROP = (
+    _PRELUDE
+    + _LETTER
+    + """
+-- KEYS[2]: dead letters. ARGV: ttl, group, id. Returns 1, or 0 if the letter is gone.
+return taken(ARGV[2], ARGV[3]) and 1 or 0
 """
 )
 

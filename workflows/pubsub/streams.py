@@ -6,18 +6,14 @@ import zlib
 from collections.abc import Awaitable, Callable, Collection
 from typing import Any
 
-import structlog
 from redis.asyncio import Redis
-from redis.exceptions import RedisError
 
 from workflows.pubsub import scripts
 from workflows.pubsub.base import DeadLetter, Event, Offset, PubSubUnavailableError
-from workflows.pubsub.log import Cursor, Entry, Page, Wake, decode, encode
-from workflows.pubsub.outage import Outage
+from workflows.pubsub.log import Cursor, Entry, Page, Wake, decode, encode, gone, stalled
+from workflows.pubsub.outage import UNREACHABLE, Outage
 from workflows.pubsub.policy import Policy
 from workflows.pubsub.reader import PartitionReader
-
-_log = structlog.get_logger()
 
 _CONNECTIONS = 16
 
@@ -65,7 +61,7 @@ class StreamLog:
         limits = (self._policy.max_len, self._policy.stall_len)
         offset, group, state = await self._run(scripts.APPEND, topic, event.type, data, "", *limits)
         if group:
-            _log.error("pubsub_group_stalled", topic=topic, group=group, state=state, entries=self._policy.stall_len)
+            stalled(topic, group, state, self._policy)
         return str(offset)
 
     async def head(self, topic: str) -> Cursor:
@@ -121,10 +117,12 @@ class StreamLog:
             scripts.REDRIVE, letter.topic, letter.group, letter.event.offset, letter.event.type, data
         )
         if not offset:
-            raise LookupError(
-                f"{letter.event.offset} of {letter.topic!r} is no dead letter of {letter.group!r} any more"
-            )
+            raise gone(letter)
         return str(offset)
+
+    async def drop(self, letter: DeadLetter) -> None:
+        if not await self._run(scripts.DROP, letter.topic, letter.group, letter.event.offset):
+            raise gone(letter)
 
     async def watch(self, topic: str, wake: Wake, *, after: Offset) -> None:
         await self._reader(topic).watch(self._key(topic), wake, after=after)
@@ -192,7 +190,7 @@ class StreamLog:
             if not done:
                 raise TimeoutError(f"no answer within {self._timeout_s} s")
             result = task.result()
-        except (RedisError, OSError, TimeoutError) as error:
+        except (*UNREACHABLE, TimeoutError) as error:
             self._outage.failed(error)
             raise PubSubUnavailableError(f"Redis does not answer: {type(error).__name__}: {error}") from error
         finally:

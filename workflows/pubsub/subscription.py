@@ -5,7 +5,7 @@ from abc import ABC, abstractmethod
 
 import structlog
 
-from workflows.pubsub.base import Event, Handler, Offset, PubSubUnavailableError
+from workflows.pubsub.base import Event, Handler, Offset, OnError, PubSubUnavailableError
 from workflows.pubsub.log import BEGINNING, Cursor, Log
 from workflows.pubsub.policy import Policy
 
@@ -20,6 +20,7 @@ class Subscriber(ABC):
     def __init__(self, log: Log, topic: str, handler: Handler, *, group: str | None, policy: Policy) -> None:
         self.topic = topic
         self.group = group
+        self.on_error: OnError | None = None
         self._log = log
         self._handler = handler
         self._policy = policy
@@ -75,6 +76,7 @@ class Subscriber(ABC):
             except Exception as error:
                 failures += 1
                 self._failed(error)
+                await self._tell(error)
                 await self._sleep(min(_RECONNECT_CAP_S, 0.05 * 2.0**failures))
                 continue
             failures = 0
@@ -114,6 +116,14 @@ class Subscriber(ABC):
                 done.set_exception(unavailable)
         self._flushes.clear()
 
+    async def _tell(self, error: BaseException) -> None:
+        if self.on_error is None:
+            return
+        try:
+            await self.on_error(error)
+        except Exception as failure:
+            _log.error("pubsub_error_callback_failed", topic=self.topic, group=self.group, error=repr(failure))
+
     async def _hand(self, event: Event) -> BaseException | None:
         """Run the handler; returns what it raised.
 
@@ -133,6 +143,7 @@ class Subscriber(ABC):
                 deliveries=event.deliveries,
                 error=repr(error),
             )
+            await self._tell(error)
         return error
 
     async def _handle(self, event: Event) -> None:
