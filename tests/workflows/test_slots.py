@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from workflows.slots import Slots
@@ -96,6 +96,7 @@ def test_limits_that_let_nothing_through_are_refused(queues: dict[str, int], opt
         Slots(queues, **options)
 
 
+@settings(deadline=None)  # a loaded machine is no fault
 @given(
     st.dictionaries(st.sampled_from("abc"), st.integers(1, 6), min_size=1),
     st.integers(1, 12),

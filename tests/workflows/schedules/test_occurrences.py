@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from workflows.schedules.occurrences import COUNTED, due, jitter, plan, upcoming
@@ -140,6 +140,7 @@ def test_a_clock_of_the_version_before_moves_on_by_one_column() -> None:
     assert replace(HOURLY, due_at=None).due == NINE
 
 
+@settings(deadline=None)  # a loaded machine is no fault
 @given(
     st.sampled_from(["0 * * * *", "30 1 * * *", "*/7 * * * *", "@every 11m"]),
     st.sampled_from(["UTC", "Europe/Berlin", "America/New_York"]),
