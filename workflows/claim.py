@@ -1,8 +1,7 @@
 """One claimed run: its records, its inbox, its recorder. Steps see it through StepContext."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +9,8 @@ import structlog
 from pydantic_core import from_json, to_json
 
 from workflows.errors import Cancelled, Draining, InputError, StepFailedError, Suspended
+from workflows.inbox import Inbox
+from workflows.interruption import Interruption
 from workflows.pubsub.base import Event, PubSub, PubSubUnavailableError
 from workflows.recorder import Recorder
 from workflows.state import State
@@ -50,17 +51,14 @@ class Claim:
         self.state = State()
         self._store_time: datetime | None = None
         self._asked_at = 0.0
-        self._interrupted: type[Cancelled | Draining] | None = None
-        self._interruptible: set[asyncio.Task[Any]] = set()
+        self.interruption = Interruption()
         self.backwards = False
         """Whether the run has failed for good, so that it only undoes what it did."""
         self.remember(records)
         self._pubsub = pubsub
         self._tracer = tracer
         self._draining = draining
-        self._inbox: list[Signal] = list(inbox)  # known to whoever started the run
-        self._inbox_loaded = max((each.seq for each in self._inbox), default=0)
-        self._taken: set[int] = set()
+        self.inbox = Inbox(store, run.run_id, self.recorder, inbox)
 
     def remember(self, records: Iterable[Record]) -> None:
         """Take up what earlier claims recorded."""
@@ -75,7 +73,7 @@ class Claim:
 
     @property
     def cancel_requested(self) -> bool:
-        return self.recorder.cancel_requested or self._interrupted is Cancelled
+        return self.recorder.cancel_requested or self.interruption.flow is Cancelled
 
     async def now(self) -> datetime:
         """The store's time, asked for once a second at most. Deadlines are set by the store's own."""
@@ -85,30 +83,10 @@ class Claim:
         return self._store_time + timedelta(seconds=elapsed)
 
     def interrupt(self, flow: type[Cancelled | Draining] = Cancelled) -> None:
-        """Stop steps that would be run again anyway in their middle: somebody asked the run to stop, or the worker is leaving."""
-        self._interrupted = self._interrupted or flow
-        if not self.backwards or flow is Draining:  # what undoes a failed run's work is not stopped by a cancel
-            asyncio.get_running_loop().call_soon(self._stop_steps)  # never from within the very step
-
-    def _stop_steps(self) -> None:
-        for task in self._interruptible:
-            task.cancel()
-
-    @contextmanager
-    def interruptible(self) -> Iterator[None]:
-        """While the body runs, `interrupt` stops it. Raises Cancelled or Draining then."""
-        task = asyncio.current_task()
-        assert task is not None
-        self._interruptible.add(task)
-        try:
-            yield
-        except asyncio.CancelledError:
-            if self._interrupted is not None and task.cancelling() == 1:
-                task.uncancel()
-                raise self._interrupted from None
-            raise
-        finally:
-            self._interruptible.discard(task)
+        """Somebody asked the run to stop, or the worker is leaving. What undoes a failed run's work is not stopped by a cancel."""
+        self.interruption.note(flow)
+        if not self.backwards or flow is Draining:
+            self.interruption.strike()
 
     async def boundary(self) -> None:
         """Between two steps: commit what has to be, and stop here if the run was cancelled or the worker is leaving.
@@ -162,51 +140,15 @@ class Claim:
         """The pending signals of `name` that no other arm has taken, in order. Commits what is buffered first."""
         with self._tracer.span("drain_signals", kind="drain") as span:
             await self.recorder.flush()
-            await self._look()
-            taken = [each for each in self._inbox if each.seq not in self._taken and self._meant(each, name)]
-            self._taken.update(each.seq for each in taken)
+            taken = await self.inbox.take_all(name)
             span.attributes["signals"] = [f"{each.seq}:{each.name}" for each in taken]
             return taken
 
-    @staticmethod
-    def _meant(signal: Signal, name: str | None) -> bool:
-        return signal.name == name if name is not None else not signal.name.startswith("$")
-
-    async def take_first(self, name: str) -> tuple[Signal | None, int]:
-        """The first pending signal of `name`, or None; and how far into the inbox this look went."""
-        await self._look()
-        seen = self._inbox_loaded
-        for each in self._inbox:
-            if each.seq not in self._taken and each.name == name:
-                self._taken.add(each.seq)
-                return each, seen
-        return None, seen
-
-    def give_back(self, numbers: Iterable[int]) -> None:
-        """Signals that a failed try had taken are pending again."""
-        self._taken.difference_update(numbers)
-
-    async def _look(self) -> None:
-        if self.recorder.inbox_seq > self._inbox_loaded:
-            seen = self.recorder.inbox_seq
-            self._inbox = await self.store.inbox(self.run.run_id)
-            self._inbox_loaded = max(seen, *(each.seq for each in self._inbox), 0)
-
-    async def unread(self) -> bool:
-        """Whether signals are left that no step has used; only a look at memory when none ever came."""
-        await self._look()
-        return any(each.seq not in self._taken and not each.name.startswith("$") for each in self._inbox)
-
-    @property
-    def inbox_seen(self) -> int:
-        return max(self._inbox_loaded, 0) or self.recorder.inbox_seq
-
     def rewind(self, row: RunRow) -> None:
-        """Before the graph is walked again on the same claim: signals of steps that did not finish are pending again."""
+        """Before the graph is walked again on the same claim."""
         self.recorder.inbox_seq = row.inbox_seq
         self.recorder.cancel_requested = row.cancel_requested
-        self._inbox_loaded = 0
-        self._taken.clear()
+        self.inbox.rewind()
 
     # Answers
 
@@ -214,7 +156,8 @@ class Claim:
         """The answer to the next suspension of the step at `ctx.path`; suspends while there is none that fits `resume`."""
         number, ctx.attached.suspensions = ctx.attached.suspensions, ctx.attached.suspensions + 1
         refusals = progress(self.records, ctx.path)[1].get(number, 0)
-        signal, seen = await self._take(answer_key(ctx.path, number, refusals))
+        key = answer_key(ctx.path, number, refusals)
+        signal, seen = await self.inbox.take(lambda each: each.dedup_key == key)
         if signal is not None:
             try:
                 value = decode(signal.payload, resume, where=f"the answer to {ctx.path}")
@@ -231,31 +174,19 @@ class Claim:
         asked, refused = progress(self.records, path)
         if asked:
             key = answer_key(path, asked - 1, refused.get(asked - 1, 0))
-            signal, seen = await self._take(key)
+            signal, seen = await self.inbox.take(lambda each: each.dedup_key == key)
             if signal is None:
                 raise Suspended(seen=seen)
-            self.give_back([signal.seq])
+            self.inbox.give_back([signal.seq])
 
     async def permit(self, path: str) -> None:
         """A paused run takes one step for each it is told to: suspends at `path` while it may not go on."""
-        if not self.run.paused or f"{path}!permit" in self.records or await self._told_to_go_on():
+        if not self.run.paused or f"{path}!permit" in self.records or await self.inbox.holds(GO_ON):
             return
-        signal, seen = await self.take_first(STEP_ONCE)
+        signal, seen = await self.inbox.take(lambda each: each.name == STEP_ONCE)
         if signal is None:
             raise Suspended(seen=seen)
         self.use(Record(f"{path}!permit", Status.NOTE, b"null"), signal)
-
-    async def _told_to_go_on(self) -> bool:
-        await self._look()
-        return any(each.name == GO_ON for each in self._inbox)
-
-    async def _take(self, dedup_key: str) -> tuple[Signal | None, int]:
-        await self._look()
-        for each in self._inbox:
-            if each.seq not in self._taken and each.dedup_key == dedup_key:
-                self._taken.add(each.seq)
-                return each, self._inbox_loaded
-        return None, self._inbox_loaded
 
     async def refuse(self, path: str, name: str, why: str, signal: Signal) -> None:
         """Consume a signal whose payload does not fit, and note why."""

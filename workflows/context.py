@@ -9,7 +9,7 @@ from uuid import UUID, uuid5
 import structlog
 from pydantic_core import to_json
 
-from workflows.errors import Bailed
+from workflows.errors import Bailed, InputError
 from workflows.pubsub.base import Event
 from workflows.state import State
 from workflows.storage.base import NewRun, RunRow, Signal
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from workflows.graph import Workflow
 
 T = TypeVar("T")
+OWN_NOTES = frozenset(("intent", "state", "input", "fork", "reused", "permit", "undo", "suspended", "refused"))
 NAMESPACE = UUID("6f1f6c1e-58e1-5b6f-9d4c-7d1f0a3e9b11")
 
 
@@ -43,7 +44,7 @@ class Host(Protocol):
     async def answer(self, ctx: "StepContext", payload: Any, resume: Any) -> Any: ...
 
 
-class Inbox:
+class Signals:
     """The run's signals, as one step sees them."""
 
     def __init__(self, host: Host, attached: "Attached") -> None:
@@ -103,7 +104,7 @@ class StepContext:
         self.key = run.key
         self.fence = run.fence
         self.attached = Attached()
-        self.signals = Inbox(host, self.attached)
+        self.signals = Signals(host, self.attached)
 
     @property
     def log(self) -> Any:
@@ -159,8 +160,11 @@ class StepContext:
     async def note(self, name: str, value: Any, *, writes: Sequence[Write] = ()) -> None:
         """Commit a fact of this step at once, under the fence; later tries read it with `noted`. `value` is JSON-able.
 
-        The first value under a name stays: noting it again, as a later try does, changes nothing.
+        The first value under a name stays: noting it again, as a later try does, changes nothing. Raises InputError for a name under
+        which the engine keeps facts of its own.
         """
+        if name.partition("#")[0] in OWN_NOTES:
+            raise InputError(f"step {self.path} can't note {name!r}: the engine keeps facts of its own under that name")
         self.attached.observed = True
         await self._host.note(self.path, name, value, writes)
 

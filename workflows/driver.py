@@ -145,11 +145,11 @@ class Driver:
 
     async def _done(self, claim: Claim, workflow: Workflow[Any, Any], output: Any) -> Left | None:
         data = encode(output, workflow.output, where=f"workflow {workflow.id}")
-        if await claim.unread():
-            outcome = await claim.recorder.end(RunState.DONE, inbox_seen=claim.inbox_seen, output=data)
+        if await claim.inbox.unread():
+            outcome = await claim.recorder.end(RunState.DONE, inbox_seen=claim.inbox.seen, output=data)
             ended = outcome.ended
         else:
-            ended = await claim.recorder.finish(data, inbox_seen=claim.inbox_seen)
+            ended = await claim.recorder.finish(data, inbox_seen=claim.inbox.seen)
         if not ended:
             return None
         await self._tell_end(claim, workflow, Moment(claim.run, RunState.DONE, output=output))
@@ -181,7 +181,7 @@ class Driver:
         self, claim: Claim, workflow: Workflow[Any, Any], state: RunState, failure: dict[str, Any] | None
     ) -> Left | None:
         writes = self.aftermath(claim.run, workflow, state, failure)
-        seen = max(claim.inbox_seen, claim.recorder.inbox_seq)
+        seen = max(claim.inbox.seen, claim.recorder.inbox_seq)
         outcome = await claim.recorder.end(state, inbox_seen=seen, error=failure, writes=writes)
         if not outcome.ended:
             return None

@@ -114,7 +114,7 @@ class DurableEffects:
         with self._tracer.span(wait.name, kind="wait", path=path):
             await self._claim.boundary()
             while True:
-                signal, seen = await self._claim.take_first(wait.name)
+                signal, seen = await self._claim.inbox.take(lambda each: each.name == wait.name)
                 if signal is None:
                     return await self._timed_out(path, wait, seen)
                 try:

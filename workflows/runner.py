@@ -157,7 +157,7 @@ class StepRunner:
             except StoreUnavailableError:
                 raise  # no failure of the step: the run is given back and goes on when storage does
             except Exception as error:
-                self._claim.give_back(ctx.attached.consumed)
+                self._claim.inbox.give_back(ctx.attached.consumed)
                 if effect is Effect.IRREVERSIBLE and isinstance(error, TimeoutError):
                     return self._record_interrupted(step, path, Interrupted(reason="it did not answer in time"))
                 if step.retry is None or not step.retry.allows(error, tries=tries, effect=effect):
@@ -166,7 +166,7 @@ class StepRunner:
 
     async def _call(self, step: Step[Any, Any], ctx: StepContext, value: Any, effect: Effect) -> Any:
         """What can't be undone is awaited to its end when the run is asked to stop; what would be run again anyway is not."""
-        with nullcontext() if effect.needs_intent else self._claim.interruptible():
+        with nullcontext() if effect.needs_intent else self._claim.interruption.window():
             return await attempt(step, ctx, value)
 
     def _finish(self, step: Step[Any, Any], ctx: StepContext, output: Any, effect: Effect) -> Any:

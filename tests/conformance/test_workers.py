@@ -12,7 +12,9 @@ from tests.conformance.conftest import AnyStore
 from tests.conformance.engines import Boot, in_state, kill, until
 from workflows import Effect, Engine, RunState, StepContext, step, workflow
 from workflows.quarantine import Quarantine
+from workflows.storage import Update
 from workflows.storage.base import SUSPECT_AFTER, NewRun, RunRow, Suspects
+from workflows.storage.tables import RUNS
 
 WANTED: dict[str, Any] = {"queues": ["default"], "workflows": [("w", "1")]}
 
@@ -24,11 +26,10 @@ async def lease(store: AnyStore, *workers: str) -> None:
 
 async def insert(store: AnyStore, name: str, *, tries: int = 0, **changes: Any) -> str:
     """A run that `tries` workers have died with."""
-    await store.start(NewRun(name, "T1", "w", **changes))
-    for _ in range(tries):
-        await store.register("dying", host="h", deployment="", lease=timedelta(seconds=-1))
-        await store.claim("dying", limit=1, suspects="head", **WANTED)
-        await store.reap()
+    due = await store.now()
+    await store.start(NewRun(name, "T1", "w", **changes, available_at=due + timedelta(hours=1)))
+    died = {"attempts": tries, "fence": 2 * tries, "available_at": due}  # at once: no worker may see it half way there
+    await store.write(Update(RUNS, {"tenant": "T1", "run_id": name}, died))
     return name
 
 
@@ -371,7 +372,7 @@ class TestLeaving:
 
 async def _interrupted(engine: Engine) -> bool:
     assert engine.worker is not None
-    return any(claim._interrupted is not None for claim, _ in engine.worker._held.values())
+    return any(claim.interruption.flow is not None for claim, _ in engine.worker._held.values())
 
 
 class TestRecovery:

@@ -185,3 +185,17 @@ class TestEffects:
 
 async def _plus_one(n: int) -> int:
     return n + 1
+
+
+async def test_a_note_under_a_name_of_the_engines_own_is_refused(boot: Boot) -> None:
+    """A note called "intent" would else read as a step that was cut off."""
+
+    @step(effect=READ)
+    async def meddle(n: int, ctx: StepContext) -> int:
+        await ctx.note("intent", n)
+        return n
+
+    flow = workflow("w").then(meddle).commit()
+    async with boot(flow) as engine:
+        with pytest.raises(RunFailedError, match="'intent'"):
+            await (await engine.start(flow, 1)).result(timeout=10)
