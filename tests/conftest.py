@@ -3,9 +3,10 @@
 * `postgres_url`: DSN of this worker's own database, shared by its tests.
 * `fresh_database`: DSN of an empty database for one test (about 0.1 s).
 * `redis_url`, `redis_prefix`: the shared server, and a key prefix that no other test has. Never FLUSHALL here.
+* `temporal_address`, `temporal_fleet`: the shared Temporal server, and a fleet that no other test has.
 * `private_postgres`, `private_redis`: a server of the test's own that it may kill, pause, flush and restart.
 
-`DATABASE_URL` and `REDIS_URL` name servers to use instead of starting them; databases are then created there and dropped again.
+`DATABASE_URL`, `REDIS_URL` and `TEMPORAL_ADDRESS` name servers to use instead of starting them; databases are then created there and dropped again.
 With xdist the controller starts the servers before its first worker and tells each worker where they are.
 """
 
@@ -21,7 +22,7 @@ from urllib.parse import urlsplit, urlunsplit
 import asyncpg
 import pytest
 
-from tests.servers import PostgresServer, RedisServer
+from tests.servers import PostgresServer, RedisServer, TemporalServer
 
 pytest_plugins = ("tests.tally",)
 
@@ -33,9 +34,10 @@ class Servers:
 
     def __init__(self) -> None:
         self.run_id = uuid.uuid4().hex[:8]
-        self._started: list[PostgresServer | RedisServer] = []
+        self._started: list[PostgresServer | RedisServer | TemporalServer] = []
         self._postgres_url = os.environ.get("DATABASE_URL", "")
         self._redis_url = os.environ.get("REDIS_URL", "")
+        self._temporal_address = os.environ.get("TEMPORAL_ADDRESS", "")
 
     @property
     def postgres_url(self) -> str:
@@ -57,13 +59,26 @@ class Servers:
             self._redis_url = server.url
         return self._redis_url
 
+    @property
+    def temporal_address(self) -> str:
+        """Where the shared Temporal serves; its namespace is "default"."""
+        if not self._temporal_address:
+            server = TemporalServer()
+            self._started.append(server)
+            server.start()
+            self._temporal_address = server.address
+        return self._temporal_address
+
     def told(self, urls: dict[str, str]) -> None:
         """Use what the controller started."""
         self.run_id, self._postgres_url, self._redis_url = urls["run_id"], urls["postgres"], urls["redis"]
+        self._temporal_address = urls["temporal"]
 
     def tell(self) -> dict[str, str]:
         """What a worker has to know; starts the servers."""
-        return {"run_id": self.run_id, "postgres": self.postgres_url, "redis": self.redis_url}
+        return {
+            "run_id": self.run_id, "postgres": self.postgres_url, "redis": self.redis_url, "temporal": self.temporal_address,
+        }  # fmt: skip
 
     def close(self) -> None:
         """Stop what was started here."""
@@ -118,6 +133,16 @@ def redis_url(servers: Servers) -> str:
 
 @pytest.fixture
 def redis_prefix(servers: Servers, worker_id: str) -> str:
+    return f"test-{servers.run_id}-{worker_id}-{next(_numbers)}"
+
+
+@pytest.fixture(scope="session")
+def temporal_address(servers: Servers) -> str:
+    return servers.temporal_address
+
+
+@pytest.fixture
+def temporal_fleet(servers: Servers, worker_id: str) -> str:
     return f"test-{servers.run_id}-{worker_id}-{next(_numbers)}"
 
 

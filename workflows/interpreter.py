@@ -52,6 +52,10 @@ class Effects(Protocol):
         """Around the walk of a nested workflow."""
         ...
 
+    def arms(self) -> AbstractContextManager[Callable[[], None]]:
+        """Around arms that run at once. What it gives is called when one of them ended without an output: no other may wait any more."""
+        ...
+
     async def arm_done(self, *, left: int) -> None:
         """An arm has finished and `left` others have not."""
         ...
@@ -167,10 +171,16 @@ class Interpreter:
         gate = asyncio.Semaphore(max(limit, 1)) if limit < len(calls) else nullcontext()
         left = len(calls)
 
-        async def arm(call: Callable[[], Awaitable[Any]]) -> Any:
+        async def arm(call: Callable[[], Awaitable[Any]], give_up: Callable[[], None]) -> Any:
             nonlocal left
-            async with gate:
-                output = await call()
+            try:
+                async with gate:
+                    output = await call()
+            except Suspended:
+                raise
+            except BaseException:
+                give_up()
+                raise
             left -= 1
             if watched is not None:
                 await self._effects.progress(watched, done=len(calls) - left, total=len(calls))
@@ -178,9 +188,10 @@ class Interpreter:
             await self._effects.arm_done(left=left)
             return output
 
-        if len(calls) <= 1:
-            return [await arm(call) for call in calls]
-        outcomes = await asyncio.gather(*map(arm, calls), return_exceptions=True)
+        with self._effects.arms() as give_up:
+            if len(calls) <= 1:
+                return [await arm(call, give_up) for call in calls]
+            outcomes = await asyncio.gather(*(arm(call, give_up) for call in calls), return_exceptions=True)
         return _worst(outcomes)
 
     def _wake_at(self, entry: Sleep, value: Any, now: datetime) -> datetime:

@@ -111,6 +111,9 @@ class ReplayEffects:
     def nested(self, workflow: Workflow[Any, Any], path: str) -> AbstractContextManager[None]:
         return nullcontext()
 
+    def arms(self) -> AbstractContextManager[Callable[[], None]]:
+        return nullcontext(_nothing)  # an arm that waits lets go, and the others go on without it
+
     async def arm_done(self, *, left: int) -> None:
         return None
 
@@ -135,3 +138,7 @@ class ReplayEffects:
                 f"workflow {workflow.id!r} version {workflow.version!r} does not come to {strangers}, which a run of that version"
                 " recorded: its shape changed. Give the changed graph another version"
             )
+
+
+def _nothing() -> None:
+    return None

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conformance.engines import Boot, booting
+from tests.conformance.engines import Boot, booting, booting_in_temporal
 from tests.storage.histories import AHEAD as LATER
 from workflows.storage import Column, CompositeStore, MemoryStore, PostgresStore, SqliteStore, Table
 
@@ -100,5 +100,8 @@ async def store(make_store: Callable[[], AnyStore]) -> AsyncIterator[AnyStore]:
 
 
 @pytest.fixture
-def boot(make_store: Callable[[], AnyStore]) -> Boot:
-    return booting(make_store)
+def boot(backend: str, request: pytest.FixtureRequest) -> Boot:
+    if backend == "temporal":
+        address = request.getfixturevalue("temporal_address")
+        return booting_in_temporal(address, request.getfixturevalue("temporal_fleet"))
+    return booting(request.getfixturevalue("make_store"))

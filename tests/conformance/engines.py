@@ -3,11 +3,14 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from datetime import timedelta
 from typing import Any
 
 from workflows import Engine, RunState, Workflow
 from workflows.pubsub import MemoryPubSub
-from workflows.storage import Store
+from workflows.storage import MemoryStore, Store
+from workflows.storage.base import DeadSignal
+from workflows.temporal import TemporalExecution
 
 Boot = Callable[..., Any]
 """`async with boot(workflow, …) as engine`: an engine as one process would have it. Data outlives it."""
@@ -26,6 +29,27 @@ def booting(make_store: Callable[[], Store]) -> Boot:
             yield engine
         finally:
             await _leave(engine)
+
+    return booted
+
+
+def booting_in_temporal(address: str, fleet: str) -> Boot:
+    """A `Boot` over a Temporal server."""
+
+    @asynccontextmanager
+    async def booted(*workflows: Workflow[Any, Any], **options: Any) -> AsyncIterator[Engine]:
+        own = {
+            "worker": options.pop("worker", True),
+            "heartbeat_s": max(options.pop("lease_s", 2), 1),  # Temporal rounds up to a second
+            "grace_s": options.pop("grace_s", 5),
+        }
+        execution = TemporalExecution(address, fleet=fleet, **own)
+        engine = Engine(store=MemoryStore(), pubsub=MemoryPubSub(), workflows=workflows, execution=execution, **options)
+        await engine.open()
+        try:
+            yield engine
+        finally:
+            await engine.close()
 
     return booted
 
@@ -59,17 +83,51 @@ async def until(condition: Callable[[], Awaitable[Any]], *, timeout_s: float = 1
 
 async def in_state(engine: Engine, run_id: str, *states: RunState, tenant: str = "default") -> None:
     async def there() -> bool:
-        row = await engine.store.run(run_id, tenant=tenant)
+        row = await engine.execution.runs.run(run_id, tenant=tenant)
         return row is not None and row.state in states
 
     await until(there)
 
 
+async def move_clock(engine: Engine, offset: timedelta) -> None:
+    """Set the clock that durable times are read from this much ahead."""
+    owner: Any = engine.execution if isinstance(engine.execution, TemporalExecution) else engine.store
+    await owner.set_clock_offset(offset)
+
+
 async def kill(engine: Engine) -> None:
     """As kill -9 would: no release, no last write. What it held is freed once its lease has run out."""
+    if isinstance(engine.execution, TemporalExecution):
+        assert engine.execution.activities is not None
+        engine.execution.activities.die()
+        await engine.execution.stop_polling()
+        return
     worker = engine.worker
     assert worker is not None
     for task in [*worker._loops, *(task for _, task in worker._held.values())]:
         task.cancel()
     await asyncio.gather(*worker._loops, *(task for _, task in worker._held.values()), return_exceptions=True)
     engine.worker = None  # so that closing the engine releases nothing
+
+
+async def leave(engine: Engine) -> None:
+    """As a process does that is asked to end: it hands over what it works."""
+    if isinstance(engine.execution, TemporalExecution):
+        await engine.execution.stop_polling()
+        return
+    assert engine.worker is not None
+    await engine.worker.stop()
+
+
+async def idle(engine: Engine) -> bool:
+    """Whether it carries out nothing."""
+    if isinstance(engine.execution, TemporalExecution):
+        return engine.execution.activities is None or not engine.execution.activities.busy
+    return engine.worker is None or not engine.worker.busy
+
+
+async def dead_letters(engine: Engine, tenant: str) -> list[DeadSignal]:
+    """The signals of a tenant that nobody will read."""
+    owner: Any = engine.execution.runs if isinstance(engine.execution, TemporalExecution) else engine.store
+    letters: list[DeadSignal] = await owner.dead_signals(tenant=tenant)
+    return letters

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.conformance.engine.steps import READ, Order, boom, double, increment
-from tests.conformance.engines import Boot, in_state, kill, until
+from tests.conformance.engines import Boot, in_state, kill, move_clock, until
 from workflows import Catalogue, Effect, Interrupted, RunFailedError, RunState, SpecError, StepContext, step, workflow
 from workflows.authored import Definition, authored
 from workflows.errors import InputError, NoExecutorError
@@ -114,7 +114,7 @@ class TestAuthored:
             run = await first.author(spec(then("before"), then("reading")), 1)
             await started.wait()
             await kill(first)
-            await first.store.set_clock_offset(timedelta(minutes=1))
+            await move_clock(first, timedelta(minutes=1))
             async with boot(catalogue=catalogue, lease_s=0.2) as second:
                 assert await (await second.run(run.id)).result(timeout=10) == 3
         assert calls == ["before", "reading", "reading"]
@@ -134,7 +134,7 @@ class TestAuthored:
             run = await first.author(spec(then("spend")), 5)
             await started.wait()
             await kill(first)
-            await first.store.set_clock_offset(timedelta(minutes=1))
+            await move_clock(first, timedelta(minutes=1))
             async with boot(catalogue=catalogue, lease_s=0.2) as second:
                 assert (await (await second.run(run.id)).result(timeout=10))["outcome"] == "unknown"
         assert calls == [5]
@@ -167,10 +167,10 @@ class TestAuthored:
         async with boot(catalogue=CATALOGUE) as engine:
             run = await engine.author(written, None)
             await in_state(engine, run.id, RunState.SUSPENDED)
-            await engine.store.set_clock_offset(timedelta(minutes=2))
+            await move_clock(engine, timedelta(minutes=2))
             await until(partial(_recorded, run, "late/sleep-0@until"))
             await in_state(engine, run.id, RunState.SUSPENDED)
-            await engine.store.set_clock_offset(timedelta(hours=2))
+            await move_clock(engine, timedelta(hours=2))
             assert await run.result(timeout=10) == "late"
             assert {record.path: record.status for record in await run.steps()}["wait-go-0"] == "skipped"
 
@@ -247,6 +247,7 @@ class TestAuthored:
             async with boot(authored(old), catalogue=new):
                 assert await run.result(timeout=10) == 8
 
+    @pytest.mark.store_only("time travel forks the records of a store")
     async def test_time_travel_takes_it_from_one_of_its_steps(self, boot: Boot) -> None:
         async with boot(catalogue=CATALOGUE) as engine:
             run = await engine.author(spec(then("double"), then("increment")), 3)

@@ -4,8 +4,10 @@ import asyncio
 from datetime import timedelta
 from typing import Any
 
+import pytest
+
 from tests.conformance.engine.steps import READ, double
-from tests.conformance.engines import Boot, until
+from tests.conformance.engines import Boot, move_clock, until
 from workflows import (
     Engine,
     RunState,
@@ -31,15 +33,16 @@ class TestBackground:
             assert result["state"] == "done"
             assert await (await engine.run(result["run_id"], tenant="T1")).result(timeout=10) == 42
 
+    @pytest.mark.store_only("schedules are rows of a store, fired by its clock")
     async def test_a_schedule_fires_once_with_several_clocks(self, boot: Boot) -> None:
         flow = workflow("w").then(double).commit()
         async with boot(flow, clock=True) as one, boot(flow, clock=True) as two:
             await one.schedule("nightly", flow, 4, spec="0 3 * * *", tz="Europe/Berlin", tenant="T1")
-            await one.store.set_clock_offset(timedelta(days=1, minutes=1))
+            await move_clock(one, timedelta(days=1, minutes=1))
             await until(lambda: _done(one, "T1"))
             await asyncio.gather(one.clock.sweep(), two.clock.sweep())
             assert len(await two.runs(tenant="T1")) == 1
-            await one.store.set_clock_offset(timedelta(0))
+            await move_clock(one, timedelta(0))
 
 
 async def _done(engine: Engine, tenant: str) -> list[Any]:

@@ -6,7 +6,7 @@ import pytest
 from pydantic import BaseModel
 
 from tests.conformance.engine.steps import READ, boom, double
-from tests.conformance.engines import Boot, in_state, kill, until
+from tests.conformance.engines import Boot, idle, in_state, kill, until
 from workflows import Effect, RunFailedError, RunState, StepContext, step, workflow
 
 
@@ -127,8 +127,4 @@ async def test_it_is_a_record_that_a_later_worker_reads_back(boot: Boot) -> None
         again = await engine.run(run.id)
         assert await again.result(timeout=20) == {"inner": 3, "gate": 5}
         assert ran == [2]
-        await until(lambda: _empty(engine))
-
-
-async def _empty(engine: Any) -> bool:
-    return not engine.worker.busy
+        await until(lambda: idle(engine))

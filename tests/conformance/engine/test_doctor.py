@@ -3,9 +3,13 @@
 from datetime import timedelta
 from typing import Any
 
+import pytest
+
 from tests.conformance.engine.steps import double, increment
-from tests.conformance.engines import Boot, until
+from tests.conformance.engines import Boot, move_clock, until
 from workflows import Engine, RunState, workflow
+
+pytestmark = pytest.mark.store_only("the doctor looks at the rows of a store")
 
 
 async def kinds(engine: Engine) -> list[tuple[str, str | None, int]]:
@@ -39,7 +43,7 @@ async def test_runs_that_wait_while_no_worker_lives(boot: Boot) -> None:
     async with boot(flow, worker=False) as engine:
         await engine.start(flow, 1)
         assert await kinds(engine) == [("no-worker", None, 1)]
-        await engine.store.set_clock_offset(timedelta(minutes=5))
+        await move_clock(engine, timedelta(minutes=5))
         assert await kinds(engine) == [("no-worker", None, 1), ("overdue", "w", 1)]
 
 

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from tests.conformance.engine.steps import READ, boom
-from tests.conformance.engines import Boot, kill
+from tests.conformance.engines import Boot, kill, move_clock
 from workflows import (
     Effect,
     Interrupted,
@@ -33,7 +33,7 @@ class TestEffects:
             run = await first.start(flow, 5)
             await started.wait()
             await kill(first)
-            await first.store.set_clock_offset(timedelta(minutes=1))
+            await move_clock(first, timedelta(minutes=1))
             async with boot(flow, lease_s=0.2) as second:
                 assert await (await second.run(run.id)).result(timeout=10) == Interrupted()
         assert calls == [5]
@@ -52,7 +52,7 @@ class TestEffects:
             run = await first.start(flow, 5)
             await started.wait()
             await kill(first)
-            await first.store.set_clock_offset(timedelta(minutes=1))
+            await move_clock(first, timedelta(minutes=1))
             async with boot(flow, lease_s=0.2) as second:
                 with pytest.raises(RunFailedError, match="outcome unknown"):
                     await (await second.run(run.id)).result(timeout=10)
@@ -78,7 +78,7 @@ class TestEffects:
             run = await first.start(flow, 1)
             await started.wait()
             await kill(first)
-            await first.store.set_clock_offset(timedelta(minutes=1))
+            await move_clock(first, timedelta(minutes=1))
             async with boot(flow, lease_s=0.2) as second:
                 assert await (await second.run(run.id)).result(timeout=10) == 2
         assert calls == ["before", "reading", "reading"]
@@ -106,7 +106,7 @@ class TestEffects:
             run = await first.start(flow, 1)
             await started.wait()
             await kill(first)
-            await first.store.set_clock_offset(timedelta(minutes=1))
+            await move_clock(first, timedelta(minutes=1))
             async with boot(flow, lease_s=0.2) as second:
                 assert await (await second.run(run.id)).result(timeout=10) == (42 if happened else 43)
         assert len(calls) == (1 if happened else 2)
@@ -139,7 +139,7 @@ class TestEffects:
             run = await first.start(flow, 1)
             await started.wait()
             await kill(first)
-            await first.store.set_clock_offset(timedelta(minutes=1))
+            await move_clock(first, timedelta(minutes=1))
             async with boot(flow, lease_s=0.2) as second:
                 await (await second.run(run.id)).result(timeout=10)
         assert seen == [None, {"way": 1}]
@@ -159,7 +159,7 @@ class TestEffects:
             run = await first.start(flow, 0)
             await started.wait()
             await kill(first)
-            await first.store.set_clock_offset(timedelta(minutes=1))
+            await move_clock(first, timedelta(minutes=1))
             async with boot(flow, lease_s=0.2) as second:
                 with pytest.raises(RunFailedError, match="no 1"):
                     await (await second.run(run.id)).result(timeout=10)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.conformance.engine.steps import READ, boom, double, increment
-from tests.conformance.engines import Boot, in_state, kill, until
+from tests.conformance.engines import Boot, in_state, kill, leave, move_clock, until
 from workflows import (
     Effect,
     Interrupted,
@@ -49,6 +49,7 @@ class TestInterleavings:
             gate.set()
             assert (await run.result(timeout=10))[waiting.id] == 7
 
+    @pytest.mark.store_only("the reply of SUSPEND is late")
     async def test_a_task_that_let_go_of_a_run_does_not_evict_the_one_that_holds_it_now(self, boot: Boot) -> None:
         """The reply of SUSPEND is late; a signal wakes the run, and this very worker claims it before the reply is here."""
 
@@ -101,7 +102,7 @@ class TestInterleavings:
             outcome = await engine.signal_with_start(flow, tenant="T1", key="thread", name="message", dedup_key="m")
             assert await (await engine.run(outcome.run_id, tenant="T1")).result(timeout=10) == ["m"]
             assert tries == [["m"], ["m"]]
-            assert await engine.store.inbox(outcome.run_id) == []
+            assert await engine.execution.runs.inbox(outcome.run_id) == []
 
     async def test_a_cancel_does_not_stop_what_undoes_a_failed_run(self, boot: Boot) -> None:
         entered, gate, undone = asyncio.Event(), asyncio.Event(), list[int]()
@@ -154,7 +155,7 @@ class TestInterleavings:
             run = await first.start(flow, 0)
             await entered.wait()
             await kill(first)
-            await first.store.set_clock_offset(timedelta(minutes=1))
+            await move_clock(first, timedelta(minutes=1))
             async with boot(flow, worker=False) as web:
                 await web.cancel(run.id)
             async with boot(flow, lease_s=0.2) as second:
@@ -175,7 +176,7 @@ class TestInterleavings:
         async with boot(flow) as leaving:
             run = await leaving.start(flow, 0)
             await entered.wait()
-            stopping = asyncio.create_task(leaving.worker.stop())
+            stopping = asyncio.create_task(leave(leaving))
             await asyncio.sleep(0)
             gate.set()
             await stopping

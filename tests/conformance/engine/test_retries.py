@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from tests.conformance.engine.steps import READ
-from tests.conformance.engines import Boot, in_state
+from tests.conformance.engines import Boot, in_state, move_clock
 from workflows import (
     Retry,
     RunFailedError,
@@ -63,7 +63,7 @@ class TestRetries:
         async with boot(flow) as engine:
             run = await engine.start(flow, 1)
             await in_state(engine, run.id, RunState.SUSPENDED)
-            await engine.store.set_clock_offset(timedelta(minutes=11))
+            await move_clock(engine, timedelta(minutes=11))
             with pytest.raises(RunFailedError, match="Busy"):
                 await run.result(timeout=10)
         assert tries == [1, 2]

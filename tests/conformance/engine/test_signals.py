@@ -4,7 +4,7 @@ import asyncio
 from typing import Any
 
 from tests.conformance.engine.steps import READ, boom
-from tests.conformance.engines import Boot, until
+from tests.conformance.engines import Boot, dead_letters, until
 from workflows import (
     Effect,
     Engine,
@@ -39,7 +39,7 @@ class TestSignals:
             async with boot(flow) as engine:
                 run = await engine.run(outcomes[0].run_id, tenant="T1")
                 assert await run.result(timeout=10) == ["m0", "m1", "m2"]
-                assert await engine.store.inbox(run.id) == []
+                assert await engine.execution.runs.inbox(run.id) == []
 
     async def test_a_drain_sees_what_arrived_during_the_step_before(self, boot: Boot) -> None:
         gate, entered = asyncio.Event(), asyncio.Event()
@@ -108,7 +108,7 @@ class TestSignals:
         flow = workflow("w").map(lambda value: 1).then(boom).commit()
         async with boot(flow) as engine:
             await self.say(engine, flow, "poison")
-            letters = await until(lambda: engine.store.dead_signals(tenant="T1"))
+            letters = await until(lambda: dead_letters(engine, "T1"))
             assert [letter.signal.dedup_key for letter in letters] == ["poison"]
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.conformance.engine.steps import READ, boom, double
-from tests.conformance.engines import Boot, in_state, kill, until
+from tests.conformance.engines import Boot, in_state, kill, leave, move_clock, until
 from workflows import (
     Effect,
     Engine,
@@ -39,15 +39,31 @@ class TestTakeover:
         async with boot(flow, lease_s=60) as leaving:
             run = await leaving.start(flow, 1)
             await entered.wait()
-            stopping = asyncio.create_task(leaving.worker.stop())
+            stopping = asyncio.create_task(leave(leaving))
             await asyncio.sleep(0)
             gate.set()
             await stopping
-            row = await leaving.store.run(run.id)
-            assert (row.state, row.attempts) == (RunState.READY, 0)
             async with boot(flow, lease_s=60) as taking:
                 assert await (await taking.run(run.id)).result(timeout=10) == 2
         assert calls == ["first", "second"]
+
+    @pytest.mark.store_only("the attempts of a claim")
+    async def test_handing_over_counts_as_no_attempt(self, boot: Boot) -> None:
+        entered = asyncio.Event()
+
+        @step(effect=READ)
+        async def work(n: int) -> int:
+            entered.set()
+            await asyncio.Event().wait()
+            return n
+
+        flow = workflow("w").then(work).commit()
+        async with boot(flow, lease_s=60, grace_s=0.05) as leaving:
+            run = await leaving.start(flow, 1)
+            await entered.wait()
+            await leave(leaving)
+            row = await leaving.store.run(run.id)
+            assert (row.state, row.attempts) == (RunState.READY, 0)
 
     async def test_a_failed_run_taken_over_goes_backwards_only_also_in_its_other_arms(self, boot: Boot) -> None:
         entered, undone, calls = asyncio.Event(), list[int](), list[str]()
@@ -72,13 +88,14 @@ class TestTakeover:
             run = await first.start(flow, 1)
             await entered.wait()
             await kill(first)
-            await first.store.set_clock_offset(timedelta(minutes=1))
+            await move_clock(first, timedelta(minutes=1))
             async with boot(flow, lease_s=0.2) as second:
                 with pytest.raises(RunFailedError, match="no 2"):
                     await (await second.run(run.id)).result(timeout=10)
         assert calls == ["never done"]
         assert undone == [3]
 
+    @pytest.mark.store_only("the fence of a claim")
     async def test_a_paused_owner_that_revives_writes_nothing(self, boot: Boot) -> None:
         entered, gate, calls = asyncio.Event(), asyncio.Event(), []
 
@@ -95,7 +112,7 @@ class TestTakeover:
         async with boot(flow, beat_s=3600) as paused:
             run = await paused.start(flow, 1)
             await entered.wait()
-            await paused.store.set_clock_offset(timedelta(minutes=5))
+            await move_clock(paused, timedelta(minutes=5))
             async with boot(flow, lease_s=0.2) as taking:
                 assert await (await taking.run(run.id)).result(timeout=10) == 7
                 gate.set()
@@ -103,7 +120,7 @@ class TestTakeover:
                 assert [record.output for record in await (await taking.run(run.id)).steps()] == [b"7"]
 
     async def test_a_run_that_keeps_killing_its_worker_is_dead_and_says_so(self, boot: Boot) -> None:
-        told: list[Any] = []
+        told, entered = list[Any](), list[int]()
 
         @step(effect=READ)
         async def tell(failed: dict[str, Any]) -> None:
@@ -111,6 +128,7 @@ class TestTakeover:
 
         @step(effect=READ)
         async def deadly(n: int) -> int:
+            entered.append(n)
             await asyncio.Event().wait()
             return n
 
@@ -120,18 +138,17 @@ class TestTakeover:
             run = await web.start(flow, 1)
             for attempt in (1, 2):
                 async with boot(flow, notice, lease_s=0.2) as engine:
-                    await until(partial(_attempted, web, run.id, attempt))
+                    await until(partial(_entered, entered, attempt))
                     await kill(engine)
-                await web.store.set_clock_offset(timedelta(minutes=attempt))
+                await move_clock(web, timedelta(minutes=attempt))
             async with boot(flow, notice, lease_s=0.2) as engine:
                 await in_state(engine, run.id, RunState.DEAD)
                 await until(lambda: _truth(told))
         assert (told[0]["run_id"], told[0]["state"]) == (run.id, "dead")
 
 
-async def _attempted(engine: Engine, run_id: str, attempt: int) -> bool:
-    row = await engine.store.run(run_id)
-    return row is not None and row.attempts == attempt
+async def _entered(entered: list[int], times: int) -> bool:
+    return len(entered) == times
 
 
 async def _truth(value: Any) -> bool:

@@ -11,6 +11,8 @@ from tests.conformance.engines import Boot, in_state, until
 from workflows import Effect, Run, RunFailedError, RunState, StepContext, step, workflow
 from workflows.errors import InputError, StateError
 
+pytestmark = pytest.mark.store_only("time travel, pausing and redriving work on the records of a store")
+
 
 class Till:
     """Counts what was charged and refunded."""

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.conformance.engine.steps import READ, Order, double, increment
-from tests.conformance.engines import Boot, in_state, until
+from tests.conformance.engines import Boot, in_state, move_clock, until
 from workflows import (
     RunState,
     StepContext,
@@ -26,7 +26,7 @@ class TestWaiting:
         async with boot(flow) as engine:
             run = await engine.start(flow, 1)
             await in_state(engine, run.id, RunState.SUSPENDED)
-            await engine.store.set_clock_offset(timedelta(hours=2))
+            await move_clock(engine, timedelta(hours=2))
             assert await run.result(timeout=10) == 3
 
     async def test_a_signal_does_not_change_a_sleep(self, boot: Boot) -> None:
@@ -38,7 +38,7 @@ class TestWaiting:
             await engine.signal(run.id, "hello")
             await in_state(engine, run.id, RunState.SUSPENDED)
             assert [record for record in await run.steps() if record.path.endswith("@until")] == before
-            await engine.store.set_clock_offset(timedelta(hours=2))
+            await move_clock(engine, timedelta(hours=2))
             assert await run.result(timeout=10) == 2
 
     async def test_wait_for_takes_the_signals_payload(self, boot: Boot) -> None:
@@ -54,7 +54,7 @@ class TestWaiting:
         async with boot(flow) as engine:
             run = await engine.start(flow, None)
             await in_state(engine, run.id, RunState.SUSPENDED)
-            await engine.store.set_clock_offset(timedelta(minutes=2))
+            await move_clock(engine, timedelta(minutes=2))
             assert await run.result(timeout=10) == -2
             assert {record.path: record.status for record in await run.steps()}["wait-go-0"] == "skipped"
 

@@ -1,0 +1,242 @@
+"""The execution that carries runs out in Temporal: `Engine(execution=TemporalExecution(address))` is all that changes for a user."""
+
+import asyncio
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+
+import structlog
+from temporalio.api.operatorservice.v1 import AddSearchAttributesRequest, ListSearchAttributesRequest
+from temporalio.client import Client, RPCError, WorkflowHistoryEventFilterType
+from temporalio.contrib.pydantic import pydantic_data_converter
+from temporalio.service import RPCStatusCode
+from temporalio.worker import PollerBehaviorSimpleMaximum, UnsandboxedWorkflowRunner, Worker
+
+from workflows.errors import WorkflowError
+from workflows.pubsub.base import Event, PubSub, PubSubUnavailableError
+from workflows.registry import Registry
+from workflows.storage.base import NewRun, SignalOutcome, Store, StoreUnavailableError
+from workflows.storage.schema import Write
+from workflows.temporal.activities import Activities
+from workflows.temporal.attributes import REGISTERED
+from workflows.temporal.ids import address, queue_of
+from workflows.temporal.limits import unsupported
+from workflows.temporal.listing import Listing
+from workflows.temporal.messages import SignalMessage
+from workflows.temporal.outside import Outside, Outsider
+from workflows.temporal.runs import TemporalRuns, reachable
+from workflows.temporal.starting import Starter
+from workflows.temporal.workflow import GraphWorkflow, ReceivedWorkflow
+from workflows.tracing import Tracer
+
+GRACE_S = 25.0
+"""How long a leaving process waits for steps that can't be undone before it leaves them interrupted."""
+
+STICKY_S = 5.0
+"""How long a run waits for the process that has it in memory before any other may take it: as a killed one never answers."""
+
+
+class TemporalExecution:
+    """Runs as workflows of a Temporal server, worked by this process (`worker=False`: by others).
+
+    Processes of one `fleet` work each other's runs, and see no run of another: each version of a workflow has a task queue there, which those
+    poll that know it. A step is given up for lost when it was not heard of for `heartbeat_s` seconds; a process that leaves waits `grace_s`
+    before it cuts off those that would be run again anyway, and longer for those that can't be undone. `concurrency` bounds the steps of one workflow carried out at once. What else is given goes to `temporalio.client.Client.connect`, such as `tls`, `api_key`, or a
+    `data_converter` with a codec that encrypts; it must be made from `temporalio.contrib.pydantic.pydantic_data_converter`.
+    """
+
+    def __init__(
+        self,
+        address: str = "127.0.0.1:7233",
+        *,
+        namespace: str = "default",
+        fleet: str = "workflows",
+        worker: bool = True,
+        concurrency: int = 100,
+        heartbeat_s: float = 10.0,
+        grace_s: float = 5.0,
+        **connect: Any,
+    ) -> None:
+        if not fleet or set(fleet) & set(":/"):
+            raise ValueError(f"a fleet's name is a part of workflow ids and has neither colon nor slash: {fleet!r}")
+        self._address = address
+        self._namespace = namespace
+        self._fleet = fleet
+        self._works = worker
+        self._concurrency = concurrency
+        self._heartbeat_s = heartbeat_s
+        self._grace_s = grace_s
+        self._connect = {"data_converter": pydantic_data_converter, **connect}
+        self._client: Client | None = None
+        self._starter: Starter | None = None
+        self._runs: TemporalRuns | None = None
+        self._workers: list[Worker] = []
+        self.activities: Activities | None = None
+        self._closings: set[asyncio.Task[None]] = set()
+
+    @property
+    def runs(self) -> TemporalRuns:
+        """The operations on runs."""
+        assert self._runs is not None, "the execution is not open"
+        return self._runs
+
+    @property
+    def client(self) -> Client:
+        """The connection, for what only Temporal has."""
+        assert self._client is not None, "the execution is not open"
+        return self._client
+
+    def store(self, purpose: str) -> Store:
+        """Raises UnsupportedError: no store keeps the runs."""
+        raise unsupported(purpose)
+
+    # Life
+
+    async def open(self, workflows: Registry, *, pubsub: PubSub, tracer: Tracer) -> None:
+        """Connect, register the search attributes, and begin to work. Raises StoreUnavailableError if Temporal can't be reached."""
+        try:
+            client = await Client.connect(self._address, namespace=self._namespace, **self._connect)
+        except RuntimeError as error:
+            raise StoreUnavailableError(f"Temporal at {self._address} can't be reached: {error}") from error
+        async with reachable():
+            await register_attributes(client, self._namespace)
+        self._client = client
+        self._starter = Starter(client, workflows, self._fleet)
+        self._runs = TemporalRuns(client, self._fleet)
+        if self._works:
+            await self._work(client, self._starter, workflows, pubsub, tracer)
+
+    async def _work(
+        self, client: Client, starter: Starter, workflows: Registry, pubsub: PubSub, tracer: Tracer
+    ) -> None:
+        loop = asyncio.get_running_loop()
+
+        def hint(run_id: str, tenant: str, event: Event) -> None:  # called from a thread that runs workflow code
+            loop.call_soon_threadsafe(self._hint, pubsub, run_id, tenant, event)
+
+        self.activities = Activities(workflows, starter, pubsub, tracer, client, heartbeat_s=self._heartbeat_s)
+        outsider = Outsider(Outside(workflows, self._fleet, self._heartbeat_s, hint))
+        self._workers = [Worker(client, task_queue=self._fleet, workflows=[ReceivedWorkflow], **self._polling)]
+        for workflow_id, version in workflows:
+            self._workers.append(
+                Worker(
+                    client, task_queue=queue_of(self._fleet, workflow_id, version), workflows=[GraphWorkflow],
+                    activities=self.activities.all, interceptors=[outsider], max_concurrent_activities=self._concurrency,
+                    graceful_shutdown_timeout=timedelta(seconds=GRACE_S),
+                    sticky_queue_schedule_to_start_timeout=timedelta(seconds=min(self._heartbeat_s, STICKY_S)),
+                    max_heartbeat_throttle_interval=timedelta(seconds=self._heartbeat_s / 4), **self._polling,
+                )
+            )  # fmt: skip
+        for worker in self._workers:
+            await worker.__aenter__()
+
+    @property
+    def _polling(self) -> dict[str, Any]:
+        """A process has a worker for each workflow, so each of them polls with few."""
+        few = PollerBehaviorSimpleMaximum(2)
+        return {
+            "workflow_runner": UnsandboxedWorkflowRunner(),
+            "workflow_task_poller_behavior": few,
+            "activity_task_poller_behavior": few,
+        }
+
+    async def close(self) -> None:
+        """Cut off what would be run again anyway, wait for what can't be undone, and leave the runs to others."""
+        await self.stop_polling()
+        for task in list(self._closings):
+            task.cancel()
+        await asyncio.gather(*self._closings, return_exceptions=True)
+        self._client = None
+
+    async def stop_polling(self) -> None:
+        """Take nothing more, and wait for what is carried out: for what would be run again anyway not longer than `grace_s`."""
+        workers, self._workers = self._workers, []
+        if self.activities is not None and workers:
+            cutting = asyncio.get_running_loop().call_later(self._grace_s, self.activities.cut_off)
+            await asyncio.gather(*(worker.shutdown() for worker in workers))
+            cutting.cancel()
+
+    def wake(self) -> None:
+        """Temporal tells its workers itself."""
+
+    # Runs
+
+    async def start(self, run: NewRun, *, writes: Sequence[Write] = (), fresh: bool = True) -> str:
+        """Start a run, or find the live one of its key. With a key, the id is one that Temporal gives."""
+        if writes:
+            raise unsupported("writes")
+        if run.paused:
+            raise unsupported("paused")
+        async with reachable():
+            return await self._started.start(run)
+
+    async def signal_with_start(
+        self, run: NewRun, *, name: str, dedup_key: str, payload: bytes | None, writes: Sequence[Write] = ()
+    ) -> SignalOutcome:
+        """Give a signal to the live run of a key, or start `run` with it."""
+        if writes:
+            raise unsupported("writes")
+        async with reachable():
+            return await self._started.signal_with_start(run, SignalMessage.of(name, dedup_key, payload))
+
+    @property
+    def _started(self) -> Starter:
+        assert self._starter is not None, "the execution is not open"
+        return self._starter
+
+    # Hints
+
+    def _hint(self, pubsub: PubSub, run_id: str, tenant: str, event: Event) -> None:
+        task = asyncio.ensure_future(self._published(pubsub, f"{tenant}:run:{run_id}", run_id, event))
+        self._closings.add(task)
+        task.add_done_callback(self._closings.discard)
+
+    async def _published(self, pubsub: PubSub, topic: str, run_id: str, event: Event) -> None:
+        try:
+            if event.type == "completed":
+                await self._closed(run_id)
+            await pubsub.publish(topic, event)
+        except (PubSubUnavailableError, RPCError, WorkflowError):
+            structlog.get_logger().debug("hint_lost", topic=topic)
+
+    async def _closed(self, run_id: str) -> None:
+        """Return when the run's workflow has closed: it says that it is about to, and whoever is told looks at once."""
+        workflow, execution = address(self._fleet, run_id)
+        handle = self.client.get_workflow_handle(workflow, run_id=execution)
+        async for _ in handle.fetch_history_events(
+            wait_new_event=True, event_filter_type=WorkflowHistoryEventFilterType.CLOSE_EVENT, skip_archival=True
+        ):
+            return
+
+    # Time
+
+    async def set_clock_offset(self, offset: timedelta) -> None:
+        """Move the clock of every live run of the fleet, and of those that start from here: only tests do."""
+        self._started.offset = offset
+        known = [address(self._fleet, run_id) for run_id in self._started.recent]
+        for workflow, execution in {*known, *await Listing(self.client, self._fleet).live()}:
+            try:
+                await self.client.get_workflow_handle(workflow, run_id=execution).signal(
+                    "clock", offset.total_seconds()
+                )
+            except RPCError as error:
+                if error.status is not RPCStatusCode.NOT_FOUND:
+                    raise
+
+
+async def register_attributes(client: Client, namespace: str) -> None:
+    """Register the search attributes that are missing. Raises WorkflowError where this process may not."""
+    try:
+        known = await client.operator_service.list_search_attributes(ListSearchAttributesRequest(namespace=namespace))
+        missing = {name: kind for name, kind in REGISTERED.items() if name not in known.custom_attributes}
+        if missing:
+            await client.operator_service.add_search_attributes(
+                AddSearchAttributesRequest(namespace=namespace, search_attributes=missing)
+            )
+    except RPCError as error:
+        if error.status in (RPCStatusCode.PERMISSION_DENIED, RPCStatusCode.UNIMPLEMENTED):
+            raise WorkflowError(
+                f"the search attributes {sorted(REGISTERED)} must be registered in namespace {namespace!r}, and this process may not: {error}"
+            ) from error
+        if error.status is not RPCStatusCode.ALREADY_EXISTS:
+            raise

@@ -1,0 +1,125 @@
+"""What a step's context asks of the activity that carries it out. What has to be known at once is an update of the run's workflow."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any, NoReturn
+
+from pydantic_core import from_json, to_json
+from temporalio.client import WorkflowHandle
+from temporalio.service import RPCError, RPCStatusCode
+
+from workflows.context import StepContext
+from workflows.errors import ControlFlow, InputError, StaleFence, Suspended
+from workflows.graph import Workflow
+from workflows.pubsub.base import Event, PubSub, PubSubUnavailableError
+from workflows.state import State
+from workflows.storage.base import NewRun, RunRow, RunState, Signal
+from workflows.storage.schema import Write
+from workflows.suspension import question
+from workflows.temporal.limits import unsupported
+from workflows.temporal.messages import StepCall, Taken
+from workflows.values import check, decode, encode
+
+AnyHandle = WorkflowHandle[Any, Any]
+QUEUES = ("default", "tasks")
+
+
+class Refused(ControlFlow):
+    """The answer to suspension `number` does not fit."""
+
+    def __init__(self, number: int, why: str) -> None:
+        super().__init__(number, why)
+        self.number = number
+        self.why = why
+
+
+class Asked(Suspended):
+    """The step waits for the answer to suspension `number`."""
+
+    def __init__(self, number: int, asked: dict[str, Any]) -> None:
+        super().__init__()
+        self.number = number
+        self.question = asked
+
+
+class ActivityHost:
+    """Implements `context.Host` in an activity."""
+
+    def __init__(self, call: StepCall, handle: AnyHandle, pubsub: PubSub, *, state_type: Any) -> None:
+        self._call = call
+        self._handle = handle
+        self._pubsub = pubsub
+        self._notes = dict(call.notes)
+        self.cancel_requested = call.cancel_requested
+        self.run: RunRow = call.run.row(call.run_id, RunState.RUNNING, created_at=call.created_at)
+        self.state = State(state_type)
+        self.state.apply(call.state)
+
+    async def now(self) -> datetime:
+        return datetime.now(UTC) + timedelta(seconds=self._call.offset_s)
+
+    async def publish(self, event: Event) -> None:
+        try:
+            await self._pubsub.publish(f"{self.run.tenant}:run:{self.run.run_id}", event)
+        except PubSubUnavailableError:
+            return
+
+    # Signals and answers
+
+    async def take_signals(self, name: str | None) -> list[Signal]:
+        found: list[Taken] = await self._update("take", [self._call.path, name], list[Taken])
+        return [each.signal() for each in found]
+
+    async def answer(self, ctx: StepContext, payload: Any, resume: Any) -> Any:
+        """The answer to the next suspension; lets go while there is none that fits `resume`."""
+        number, ctx.attached.suspensions = ctx.attached.suspensions, ctx.attached.suspensions + 1
+        if number >= len(self._call.answers):
+            raise Asked(number, question(payload, resume))
+        try:
+            return decode(to_json(self._call.answers[number]), resume, where=f"the answer to {ctx.path}")
+        except InputError as error:
+            raise Refused(number, str(error)) from None
+
+    # Notes
+
+    async def note(self, path: str, name: str, value: Any, writes: Sequence[Write]) -> None:
+        if writes:
+            self.refuse_writes()
+        if name not in self._notes:
+            text = to_json(value).decode()
+            await self._update("note", [path, name, from_json(text)], type(None))
+            self._notes[name] = text
+
+    def noted(self, path: str, name: str) -> Any:
+        return from_json(self._notes[name]) if name in self._notes else None
+
+    def notes(self, path: str, prefix: str) -> dict[str, Any]:
+        return {name: from_json(text) for name, text in self._notes.items() if name.startswith(prefix)}
+
+    # What rides in a step's commit
+
+    def refuse_writes(self) -> NoReturn:
+        """Rows can't ride in a commit of Temporal's."""
+        raise unsupported("writes")
+
+    def child(
+        self, workflow: Workflow[Any, Any], value: Any, *, key: str | None, run_id: str, path: str, queue: str
+    ) -> NewRun:
+        """A background run of this run's tenant and trace."""
+        if queue not in QUEUES:
+            raise unsupported("queues")
+        where = f"the input of {workflow.id}"
+        data = encode(check(value, workflow.input, where=where), workflow.input, where=workflow.id)
+        return NewRun(
+            run_id, self.run.tenant, workflow.id, workflow.version, key, queue, input=data, trace_id=self.run.trace_id,
+            parent_id=self.run.run_id, parent_path=path, max_attempts=workflow.max_attempts,
+        )  # fmt: skip
+
+    async def _update(self, name: str, arguments: list[Any], result: Any) -> Any:
+        """Ask the run's workflow. Raises StaleFence if it is not there any more: nobody waits for this step."""
+        try:
+            return await self._handle.execute_update(name, args=arguments, result_type=result)
+        except RPCError as error:
+            if error.status is RPCStatusCode.NOT_FOUND:
+                raise StaleFence(f"run {self.run.run_id} has ended while its step {self._call.path} ran") from error
+            raise
