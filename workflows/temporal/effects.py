@@ -8,7 +8,7 @@ from typing import Any
 from pydantic_core import to_json
 
 from workflows.errors import InputError
-from workflows.graph import WaitFor, Workflow
+from workflows.graph import Loop, WaitFor, Workflow
 from workflows.state import State
 from workflows.step import Step
 from workflows.storage.base import Status
@@ -74,6 +74,12 @@ class TemporalEffects:
         return arms()
 
     async def arm_done(self, *, left: int) -> None:
+        return None
+
+    def loop_begun(self, path: str, loop: Loop) -> tuple[int, Any] | None:
+        return None
+
+    def loop_goes_on(self, path: str, loop: Loop, count: int, value: Any) -> None:
         return None
 
     async def progress(self, path: str, *, done: int, total: int) -> None:

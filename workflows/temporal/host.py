@@ -5,7 +5,6 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, NoReturn
 
 from pydantic_core import from_json, to_json
-from temporalio.client import WorkflowHandle
 from temporalio.service import RPCError, RPCStatusCode
 
 from workflows.context import StepContext
@@ -16,11 +15,11 @@ from workflows.state import State
 from workflows.storage.base import NewRun, RunRow, RunState, Signal
 from workflows.storage.schema import Write
 from workflows.suspension import question
+from workflows.temporal.asking import AnyHandle, update
 from workflows.temporal.limits import unsupported
 from workflows.temporal.messages import StepCall, Taken
 from workflows.values import check, decode, encode
 
-AnyHandle = WorkflowHandle[Any, Any]
 QUEUES = ("default", "tasks")
 
 
@@ -118,7 +117,7 @@ class ActivityHost:
     async def _update(self, name: str, arguments: list[Any], result: Any) -> Any:
         """Ask the run's workflow. Raises StaleFence if it is not there any more: nobody waits for this step."""
         try:
-            return await self._handle.execute_update(name, args=arguments, result_type=result)
+            return await update(self._handle, name, arguments, result=result)
         except RPCError as error:
             if error.status is RPCStatusCode.NOT_FOUND:
                 raise StaleFence(f"run {self.run.run_id} has ended while its step {self._call.path} ran") from error

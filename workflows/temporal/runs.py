@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
+import structlog
 from pydantic_core import to_json
 from temporalio.client import (
     Client,
@@ -12,7 +13,6 @@ from temporalio.client import (
     WorkflowExecution,
     WorkflowExecutionStatus,
     WorkflowFailureError,
-    WorkflowHandle,
     WorkflowQueryFailedError,
     WorkflowUpdateFailedError,
     WorkflowUpdateRPCTimeoutOrCancelledError,
@@ -31,6 +31,7 @@ from workflows.storage.base import (
     SignalOutcome,
     StoreUnavailableError,
 )
+from workflows.temporal.asking import UNANSWERED, AnyHandle, query, update
 from workflows.temporal.attributes import DEAD_LETTERS, FACTS, OUTCOME, STATE, TENANT
 from workflows.temporal.ids import address, run_id_of
 from workflows.temporal.limits import unsupported
@@ -38,7 +39,6 @@ from workflows.temporal.listing import Listing
 from workflows.temporal.messages import Begin, Delivered, Outcome, RecordMessage, RunFacts, SignalMessage, Taken
 from workflows.temporal.payloads import fitting
 
-AnyHandle = WorkflowHandle[Any, Any]
 NOWHERE = SignalOutcome(run_id=None, seq=None, started=False, duplicate=False)
 ALREADY = SignalOutcome(run_id=None, seq=None, started=False, duplicate=True)
 AT_ONCE = 16
@@ -66,8 +66,8 @@ class TemporalRuns:
         records: list[Record] = []
         async with reachable():
             while True:
-                page: list[RecordMessage] = await self._handle(run_id).query(
-                    "records", len(records), result_type=list[RecordMessage]
+                page: list[RecordMessage] = await query(
+                    self._handle(run_id), "records", len(records), result=list[RecordMessage]
                 )
                 records += [each.record() for each in page]
                 if not page:
@@ -76,13 +76,13 @@ class TemporalRuns:
     async def inbox(self, run_id: str) -> list[Signal]:
         """The signals of a run that no step has used."""
         async with reachable():
-            found: list[Taken] = await self._handle(run_id).query("inbox", result_type=list[Taken])
+            found: list[Taken] = await query(self._handle(run_id), "inbox", result=list[Taken])
             return [each.signal() for each in found]
 
     async def signal_payload(self, run_id: str, dedup_key: str) -> bytes | None:
         """What a signal that was accepted said, used or not; None if there is none."""
         async with reachable():
-            found: Taken | None = await self._handle(run_id).query("payload", dedup_key, result_type=Taken | None)  # type: ignore[arg-type]
+            found: Taken | None = await query(self._handle(run_id), "payload", dedup_key, result=Taken | None)
             return None if found is None else to_json(found.payload)
 
     async def signal(
@@ -104,6 +104,8 @@ class TemporalRuns:
             except RPCError as error:
                 if error.status is not RPCStatusCode.NOT_FOUND:
                     raise
+            except WorkflowUpdateFailedError as error:  # the workflow closed before it answered
+                structlog.get_logger().debug("signal_too_late", run_id=run_id, name=name, error=str(error.cause))
             return await self._too_late(found, message)
 
     async def _too_late(self, ended: WorkflowExecution, message: SignalMessage) -> SignalOutcome:
@@ -114,7 +116,7 @@ class TemporalRuns:
         if not message.name.startswith("$"):
             return NOWHERE
         handle = self._client.get_workflow_handle(ended.id, run_id=ended.run_id)
-        known: Taken | None = await handle.query("payload", message.dedup_key, result_type=Taken | None)  # type: ignore[arg-type]
+        known: Taken | None = await query(handle, "payload", message.dedup_key, result=Taken | None)
         return NOWHERE if known is None else ALREADY
 
     async def _sent(self, handle: AnyHandle, run_id: str, message: SignalMessage) -> SignalOutcome:
@@ -125,7 +127,7 @@ class TemporalRuns:
         if not message.name.startswith("$"):
             await handle.signal("signal", message)
             return accepted
-        delivered: Delivered = await handle.execute_update("deliver", message, result_type=Delivered)
+        delivered: Delivered = await update(handle, "deliver", [message], result=Delivered)
         return (
             ALREADY if delivered.seq is None else SignalOutcome(run_id, delivered.seq, started=False, duplicate=False)
         )
@@ -256,13 +258,9 @@ async def reachable() -> AsyncIterator[None]:
     """Around calls of Temporal. Raises StoreUnavailableError where it, or a worker that has to answer, can't be reached."""
     try:
         yield
-    except (WorkflowUpdateRPCTimeoutOrCancelledError, WorkflowQueryFailedError, WorkflowUpdateFailedError) as error:
+    except (WorkflowUpdateRPCTimeoutOrCancelledError, WorkflowQueryFailedError) as error:
         raise StoreUnavailableError(f"no worker of the run's workflow answers: {error}") from error
     except RPCError as error:
-        if error.status in (
-            RPCStatusCode.UNAVAILABLE,
-            RPCStatusCode.DEADLINE_EXCEEDED,
-            RPCStatusCode.RESOURCE_EXHAUSTED,
-        ):
+        if error.status in (*UNANSWERED, RPCStatusCode.UNAVAILABLE, RPCStatusCode.RESOURCE_EXHAUSTED):
             raise StoreUnavailableError(f"Temporal does not answer: {error}") from error
         raise

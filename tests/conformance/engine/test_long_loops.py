@@ -36,6 +36,7 @@ class Rounds:
         return step(id="once", effect=READ, **options)(self.once)
 
 
+@pytest.mark.store_only("checkpoints are records of a store")
 async def test_its_rounds_are_not_read_again_and_none_runs_twice(boot: Boot) -> None:
     rounds = Rounds()
     gate = workflow("gate").then(rounds.step()).wait_for("go", int).map(lambda _, state: state["last"] + 1).commit()
@@ -84,6 +85,7 @@ async def test_a_loop_whose_rounds_can_be_undone_keeps_them_all(boot: Boot) -> N
         assert rounds.undone == list(range(25, 0, -1))
 
 
+@pytest.mark.store_only("checkpoints are records of a store")
 async def test_a_fork_may_go_back_behind_a_checkpoint(boot: Boot) -> None:
     rounds = Rounds()
     flow = workflow("w").dowhile(rounds.step(), lambda n: n < 25, max_iterations=60).then(double).commit()
@@ -95,6 +97,7 @@ async def test_a_fork_may_go_back_behind_a_checkpoint(boot: Boot) -> None:
         assert await (await run.time_travel("double", input=4)).result(timeout=20) == 8
 
 
+@pytest.mark.store_only("checkpoints are records of a store")
 async def test_a_loop_in_a_loop_has_checkpoints_of_its_own(boot: Boot) -> None:
     @step(effect=Effect.READ)
     async def plus(n: int) -> int:
