@@ -44,11 +44,24 @@ FURTHER = {
 """Backends of the store that a module of tests runs on besides the three, by its name without `test_`."""
 
 
+EXECUTIONS = (*BACKENDS, "temporal")
+"""What the engine's suite runs on. A case marked `store_only("why")` is about what only runs in a store have, and is given the stores alone.
+What Temporal can't do is tested in tests/temporal, and listed in docs/temporal.md.
+"""
+
+
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "backend" in metafunc.fixturenames:
-        names = metafunc.module.__name__.split(".")
-        further = FURTHER.get(names[-1].removeprefix("test_"), ()) if "engine" not in names else ()
-        metafunc.parametrize("backend", (*BACKENDS, *further), indirect=True)
+        metafunc.parametrize("backend", _backends(metafunc), indirect=True)
+
+
+def _backends(metafunc: pytest.Metafunc) -> tuple[str, ...]:
+    names = metafunc.module.__name__.split(".")
+    if "engine" not in names:
+        return (*BACKENDS, *FURTHER.get(names[-1].removeprefix("test_"), ()))
+    reasons = [mark.args[0] for mark in metafunc.definition.iter_markers("store_only")]
+    assert all(reasons), "store_only says why"
+    return BACKENDS if reasons else EXECUTIONS
 
 
 @pytest.fixture
