@@ -223,16 +223,14 @@ class Claim:
 
     # Children and events
 
-    def child(
-        self, workflow: "Workflow[Any, Any]", value: Any, *, key: str | None, run_id: str, path: str, queue: str
-    ) -> NewRun:
+    def child(self, workflow: "Workflow[Any, Any]", value: Any, *, run_id: str, path: str, queue: str) -> NewRun:
         """A background run of this run's tenant and trace."""
         data = encode(
             check(value, workflow.input, where=f"the input of {workflow.id}"), workflow.input, where=workflow.id
         )
         return NewRun(
-            run_id, self.run.tenant, workflow.id, workflow.version, key, queue, input=data, trace_id=self.run.trace_id,
-            parent_id=self.run.run_id, parent_path=path, max_attempts=workflow.max_attempts,
+            run_id, self.run.tenant, workflow.id, workflow.version, None, queue, input=data, trace_id=self.run.trace_id,
+            parent_id=self.run.run_id, parent_path=path, max_attempts=workflow.max_attempts, deployment=self.run.deployment,
         )  # fmt: skip
 
     async def publish(self, event: Event) -> None:

@@ -38,9 +38,7 @@ class Host(Protocol):
     async def note(self, path: str, name: str, value: Any, writes: Sequence[Write]) -> None: ...
     def noted(self, path: str, name: str) -> Any: ...
     def notes(self, path: str, prefix: str) -> dict[str, Any]: ...
-    def child(
-        self, workflow: "Workflow[Any, Any]", value: Any, *, key: str | None, run_id: str, path: str, queue: str
-    ) -> NewRun: ...
+    def child(self, workflow: "Workflow[Any, Any]", value: Any, *, run_id: str, path: str, queue: str) -> NewRun: ...
     async def answer(self, ctx: "StepContext", payload: Any, resume: Any) -> Any: ...
 
 
@@ -174,7 +172,7 @@ class StepContext:
         return self._host.noted(self.path, name)
 
     def notes(self, prefix: str) -> dict[str, Any]:
-        """All notes of this step whose names begin with `prefix`, by name, oldest first."""
+        """All notes of this step whose names begin with `prefix`, by name, in the order of those names' first records."""
         self.attached.observed = True
         return self._host.notes(self.path, prefix)
 
@@ -183,19 +181,16 @@ class StepContext:
         workflow: "Workflow[Any, Any]",
         value: Any,
         *,
-        key: str | None = None,
         name: str = "",
-        queue: str = "default",
+        queue: str = "tasks",
     ) -> str:
-        """Start a background run on `queue` in the commit of this step's record. Its end signals this run's key as "task".
+        """Start a background run on `queue` in the commit of this step's record. Its end, by any route, signals this run's key as "task".
 
         Returns its id, by which `Engine.run` gives its result, events and state. Several of one step need a `name` each.
         """
         self.attached.observed = True
         run_id = str(self.uuid(f"child:{name}"))
-        self.attached.children.append(
-            self._host.child(workflow, value, key=key, run_id=run_id, path=self.path, queue=queue)
-        )
+        self.attached.children.append(self._host.child(workflow, value, run_id=run_id, path=self.path, queue=queue))
         return run_id
 
     def bail(self, value: Any) -> NoReturn:

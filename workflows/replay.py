@@ -13,6 +13,7 @@ from workflows.effects import Effect
 from workflows.errors import Bailed, ControlFlow, DivergedError, StepFailedError, Suspended, WorkflowError
 from workflows.graph import Loop, WaitFor, Workflow
 from workflows.interpreter import Interpreter
+from workflows.pubsub.base import Event
 from workflows.state import State
 from workflows.step import Step
 from workflows.storage.base import Record, RunRow, Status
@@ -51,8 +52,13 @@ async def replay(workflow: Workflow[Any, Any], run: RunRow, records: Iterable[Re
 class Nobody:
     """Carries out a pure step that must not ask for anything: one that does was not finished, so the walk stops there."""
 
+    cancel_requested = False
+
     def __init__(self, run: RunRow) -> None:
         self.run = run
+
+    async def publish(self, event: Event) -> None:
+        """Whoever watched has been told."""
 
     def __getattr__(self, name: str) -> Any:
         raise Suspended

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from pydantic_core import to_json
@@ -18,7 +19,7 @@ from workflows.errors import (
 )
 from workflows.fork import cut_of, left_out, node_at
 from workflows.ids import uuid7
-from workflows.pubsub.base import Event, PubSub, PubSubUnavailableError
+from workflows.pubsub.base import Event, Offset, PubSub, PubSubUnavailableError
 from workflows.snapshot import Snapshot, fold, is_end
 from workflows.storage.base import Fork, Record, RunRow, RunState, Status
 from workflows.suspension import Suspension, answer_key, answer_name, open_suspensions, progress
@@ -98,6 +99,27 @@ class Run(Generic[Out]):
         finally:
             if subscription is not None:
                 await self._pubsub.unsubscribe(subscription)
+
+    async def events(self, *, after: Offset | None = None) -> AsyncIterator[Event]:
+        """Its live events until it ends: what steps emit, progress, and "completed" last. `after` replays from an offset ("0-0": all that
+        is kept). They are for watching: a bus that was away has lost some, and a "gap" event says where.
+        """
+        arrived: asyncio.Queue[Event] = asyncio.Queue()
+        subscription = await self._pubsub.subscribe(f"{self.tenant}:run:{self.id}", arrived.put, after=after)
+        try:
+            while True:
+                try:
+                    async with asyncio.timeout(self._poll_s):
+                        event = await arrived.get()
+                except TimeoutError:
+                    if arrived.empty() and not (await self.row()).state.live:
+                        return  # its last word was lost
+                    continue
+                yield event
+                if event.type == "completed":
+                    return
+        finally:
+            await self._pubsub.unsubscribe(subscription)
 
     async def cancel(self) -> bool:
         """Ask it to stop: at the next boundary, or in the middle of a step that would be run again anyway. False: it had ended."""

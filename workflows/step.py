@@ -25,7 +25,7 @@ EffectOf = Effect | Callable[[Any], Effect]
 class Step(Generic[In_contra, Out_co]):
     """A step: `function(value)` or `function(value, ctx)`.
 
-    `timeout_s` bounds each try. `reconcile(key, value)` looks for an earlier try's effect in the outside world and returns its
+    `timeout_s` bounds each try. `reconcile(key, value, ctx)` looks for an earlier try's effect in the outside world and returns its
     result, or None. `compensate(output[, ctx])` undoes a completed step when its run fails later; it may run again under the same
     idempotency key. Without a declared effect a step is
     IRREVERSIBLE: safe first.

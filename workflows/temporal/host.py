@@ -101,16 +101,14 @@ class ActivityHost:
         """Rows can't ride in a commit of Temporal's."""
         raise unsupported("writes")
 
-    def child(
-        self, workflow: Workflow[Any, Any], value: Any, *, key: str | None, run_id: str, path: str, queue: str
-    ) -> NewRun:
+    def child(self, workflow: Workflow[Any, Any], value: Any, *, run_id: str, path: str, queue: str) -> NewRun:
         """A background run of this run's tenant and trace."""
         if queue not in QUEUES:
             raise unsupported("queues")
         where = f"the input of {workflow.id}"
         data = encode(check(value, workflow.input, where=where), workflow.input, where=workflow.id)
         return NewRun(
-            run_id, self.run.tenant, workflow.id, workflow.version, key, queue, input=data, trace_id=self.run.trace_id,
+            run_id, self.run.tenant, workflow.id, workflow.version, None, queue, input=data, trace_id=self.run.trace_id,
             parent_id=self.run.run_id, parent_path=path, max_attempts=workflow.max_attempts,
         )  # fmt: skip
 

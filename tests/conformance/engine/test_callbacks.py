@@ -107,6 +107,30 @@ async def test_a_steps_own_events_reach_whoever_listens(boot: Boot) -> None:
     assert seen == [("hello", "talk")]
 
 
+async def test_its_events_can_be_followed_to_its_end_and_replayed(boot: Boot) -> None:
+    @step(effect=READ)
+    async def talk(n: int, ctx: StepContext) -> int:
+        await ctx.emit("token", text="a")
+        await ctx.emit("token", text="b")
+        return n
+
+    flow = workflow("w").wait_for("go", int).then(talk).commit()
+    async with boot(flow) as engine:
+        run = await engine.start(flow, None)
+        following = asyncio.create_task(_followed(run))
+        await in_state(engine, run.id, RunState.SUSPENDED)
+        await engine.signal(run.id, "go", 4)
+        await run.result(timeout=10)
+        async with asyncio.timeout(10):
+            assert (await following)[-1:] == ["completed"]
+            replayed = [event.type async for event in run.events(after="0-0")]
+    assert replayed[-3:] == ["token", "token", "completed"]
+
+
+async def _followed(run: Any) -> list[str]:
+    return [event.type async for event in run.events()]
+
+
 async def _told(told: list[tuple[str, Any]], name: str) -> bool:
     return any(each[0] == name for each in told)
 

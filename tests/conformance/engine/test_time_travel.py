@@ -185,6 +185,22 @@ class TestEffects:
             assert await (await run.time_travel()).result(timeout=10) == ['"hello"']
 
 
+async def test_a_pure_step_without_a_record_is_computed_again_whatever_it_told(boot: Boot) -> None:
+    @step(effect=Effect.PURE)
+    async def chatty(n: int, ctx: StepContext) -> int:
+        await ctx.emit("token", text="x")
+        ctx.log.debug("told")
+        return n + ctx.random().randrange(1) + int(ctx.cancelled)
+
+    till = Till()
+    flow = workflow("w").then(chatty).then(double).then(till.step()).commit()
+    async with boot(flow) as engine:
+        run = await engine.start(flow, 2)
+        assert await run.result(timeout=10) == 4
+        assert await (await run.time_travel("double", input=2)).result(timeout=10) == 4
+        assert till.charged == [4]
+
+
 class TestRefusals:
     async def test_a_live_run(self, boot: Boot) -> None:
         flow = workflow("w").wait_for("go", int).commit()
