@@ -3,8 +3,10 @@
 import asyncio
 from typing import Any
 
+import pytest
+
 from tests.conformance.engine.steps import READ, boom
-from tests.conformance.engines import Boot, dead_letters, until
+from tests.conformance.engines import Boot, dead_letters, in_state, until
 from workflows import (
     Effect,
     Engine,
@@ -114,3 +116,47 @@ class TestSignals:
 
 async def _done(engine: Engine, tenant: str) -> list[Any]:
     return await engine.runs(tenant=tenant, states=[RunState.DONE])
+
+
+@pytest.mark.store_only("who hands over what at an end is a statement of the store's")
+class TestRunsStartedWithAValue:
+    async def test_an_unread_message_becomes_a_dead_letter_and_starts_no_run_without_a_value(self, boot: Boot) -> None:
+        gate = asyncio.Event()
+
+        @step(effect=READ)
+        async def fail(n: int) -> int:
+            await gate.wait()
+            raise ValueError(f"no {n}")
+
+        flow = workflow("w").then(fail).commit()
+        async with boot(flow) as engine:
+            run = await engine.start(flow, 1, key="z")
+            await engine.signal(run.id, "note", "hello")
+            gate.set()
+            await in_state(engine, run.id, RunState.FAILED)
+            assert [each.id for each in await _all(engine)] == [run.id]
+            assert [letter.signal.payload for letter in await dead_letters(engine, "default")] == [b'"hello"']
+
+    async def test_its_end_is_told_to_a_parent_only_while_that_lives(self, boot: Boot) -> None:
+        @step(effect=READ)
+        async def child_step(n: int) -> int:
+            return n
+
+        child = workflow("child").wait_for("go", int).then(child_step).commit()
+
+        @step(effect=READ)
+        async def send(n: int, ctx: StepContext) -> str:
+            return ctx.dispatch(child, None)
+
+        flow = workflow("w").then(send).commit()
+        async with boot(flow, child) as engine:
+            run = await engine.start(flow, 1, key="z")
+            child_id = await run.result(timeout=10)
+            await engine.signal(child_id, "go", 5)
+            assert await (await engine.run(child_id)).result(timeout=10) == 5
+            assert {each.id for each in await _all(engine)} == {run.id, child_id}
+
+
+async def _all(engine: Engine) -> list[Any]:
+    rows = await engine.runs(tenant="default")
+    return [await engine.run(row.run_id) for row in rows]

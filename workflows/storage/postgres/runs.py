@@ -6,7 +6,7 @@ from typing import Any
 
 from workflows.storage.base import EndOutcome, NewRun, RunRow, RunState, StoreUnavailableError
 from workflows.storage.postgres.database import POSTGRES
-from workflows.storage.postgres.signals import LIVE_CONFLICT, RING, SignalOperations
+from workflows.storage.postgres.signals import SIGNALLED, WAKE_PARENT, SignalOperations
 from workflows.storage.rows import run_row
 from workflows.storage.schema import Write
 from workflows.storage.tables import LIVE, RUN_COLUMNS
@@ -32,25 +32,19 @@ END = f"""
 with g as (update runs set state = $3, owner = null, error = $6::json, output = $7::bytea, finished_at = threadline_now()
             where run_id = $1 and fence = $2 and state = 'running' and inbox_seq = $4 returning *),
 m as (select s.seq, row_number() over (order by s.seq) n from signals s join g using (run_id)
-       where s.consumed_by is null and s.carried = 0 and g.key is not null and s.name not like '$%'),
-x as (select s.* from signals s join g using (run_id) where s.consumed_by is null and (s.carried > 0 or g.key is null) and s.name not like '$%'),
-u as (insert into runs (run_id, tenant, workflow, version, key, queue, priority, trace_id, max_attempts, inbox_seq)
-      select $5, tenant, workflow, version, key, queue, priority, $5, max_attempts, (select count(*) from m) from g where exists (select from m) returning run_id),
+       where s.consumed_by is null and s.carried = 0 and g.key is not null and {SIGNALLED.format("g")} and s.name not like '$%'),
+x as (select s.* from signals s join g using (run_id) where s.consumed_by is null and (s.carried > 0 or g.key is null or not {SIGNALLED.format("g")}) and s.name not like '$%'),
+u as (insert into runs (run_id, tenant, workflow, version, key, queue, priority, trace_id, max_attempts, deployment, inbox_seq)
+      select $5, tenant, workflow, version, key, queue, priority, $5, max_attempts, deployment, (select count(*) from m) from g where exists (select from m) returning run_id),
 v as (update signals s set run_id = u.run_id, seq = m.n, carried = 1 from u, m where s.run_id = $1 and s.seq = m.seq returning s.seq),
 d as (insert into dead_signals (tenant, run_id, seq, workflow, key, name, dedup_key, payload, carried, created_at)
       select g.tenant, x.run_id, x.seq, g.workflow, g.key, x.name, x.dedup_key, x.payload, x.carried, x.created_at from x, g
       on conflict do nothing),
 y as (update signals s set consumed_by = '$dead' from x where s.run_id = x.run_id and s.seq = x.seq),
-p as (select q.tenant, q.workflow, q.version, q.key, q.queue, q.trace_id, q.max_attempts from g join runs q on q.run_id = g.parent_id where q.key is not null),
-r as (insert into runs (run_id, tenant, workflow, version, key, queue, trace_id, max_attempts, inbox_seq)
-      select $5 || '-p', tenant, workflow, version, key, queue, trace_id, max_attempts, 1 from p
-      on conflict {LIVE_CONFLICT} {RING} returning run_id, inbox_seq),
-s as (insert into signals (run_id, seq, name, dedup_key, payload)
-      select r.run_id, r.inbox_seq, 'task', 'task:' || $1,
-             convert_to(json_build_object('run_id', $1::text, 'path', g.parent_path, 'state', $3::text)::text, 'utf8') from r, g
-      on conflict do nothing)
+{WAKE_PARENT.format("$5", "$3::text")}
 """
-"""Unread signals go to a successor of the same key (`m u v`); those carried before, or that nobody can take up, die (`x d y`)."""
+"""Unread signals go to a successor of the same key (`m u v`); those carried before, or that nobody can take up, die (`x d y`), and so do those of a
+run that was started with a value, since a successor would have none."""
 
 END_RESULT = "(select run_id from u) as successor, (select count(*) from v) as carried"
 

@@ -17,6 +17,22 @@ RING = """do update set inbox_seq = runs.inbox_seq + 1,
     state = case runs.state when 'suspended' then 'ready' else runs.state end"""
 """What accepting a signal does to a live run: count it, and wake the run if it sleeps."""
 
+SIGNALLED = "coalesce({0}.input, 'null') = 'null'"
+"""A run that signals alone began: another one can begin the same way."""
+
+# a fresh id, the state the child ended in
+WAKE_PARENT = f"""p as (select q.tenant, q.workflow, q.version, q.key, q.queue, q.trace_id, q.max_attempts, q.deployment
+        from g join runs q on q.run_id = g.parent_id where q.key is not null and ({SIGNALLED.format("q")} or exists
+             (select from runs l where l.tenant = q.tenant and l.workflow = q.workflow and l.key = q.key and l.{LIVE}))),
+r as (insert into runs (run_id, tenant, workflow, version, key, queue, trace_id, max_attempts, deployment, inbox_seq)
+      select {{0}} || '-p', tenant, workflow, version, key, queue, trace_id, max_attempts, deployment, 1 from p
+      on conflict {LIVE_CONFLICT} {RING} returning run_id, inbox_seq),
+s as (insert into signals (run_id, seq, name, dedup_key, payload)
+      select r.run_id, r.inbox_seq, 'task', 'task:' || $1,
+             convert_to(json_build_object('run_id', $1::text, 'path', g.parent_path, 'state', {{1}})::text, 'utf8') from r, g
+      on conflict do nothing)"""
+"""The end of a child (`g`) is a signal-with-start at its parent's key. A parent that was started with a value is woken only while it lives."""
+
 # $1 tenant $2 workflow $3 version $4 key $5 id for a new run $6 dedup key $7 name $8 payload $9 queue $10 trace $11 input $12 max_attempts
 # $13 priority $14 deployment $15 the worker that claims a new run
 SIGNAL_WITH_START = f"""

@@ -6,7 +6,7 @@ from pydantic_core import to_json
 
 from workflows.storage.base import Record, RunState, StepBatch, StepOutcome
 from workflows.storage.postgres.database import POSTGRES
-from workflows.storage.postgres.signals import LIVE_CONFLICT, RING, SignalOperations
+from workflows.storage.postgres.signals import WAKE_PARENT, SignalOperations
 from workflows.storage.rows import record
 
 LOAD = "select path, status, output, error, started_at, seq, finished_at from steps where run_id = $1 order by seq"
@@ -48,25 +48,17 @@ c as (update signals s set consumed_by = coalesce($3[1], '$end') from g
 HINT = """,
 o as (insert into outbox (topic, type, data) select t.topic, t.type, t.data::json from g, unnest({0}::text[], {1}::text[], {2}::text[]) t(topic, type, data))"""
 
-# ids, workflows, versions, keys, queues, inputs, paths, max_attempts
+# ids, workflows, versions, queues, priorities, inputs, paths, max_attempts, deployments
 CHILDREN = """,
-k as (insert into runs (run_id, tenant, workflow, version, key, queue, input, parent_id, parent_path, trace_id, max_attempts)
-      select t.id, g.tenant, t.workflow, t.version, t.key, t.queue, t.input, g.run_id, t.path, g.trace_id, t.attempts
-        from g, unnest({0}::text[], {1}::text[], {2}::text[], {3}::text[], {4}::text[], {5}::bytea[], {6}::text[], {7}::bigint[])
-             t(id, workflow, version, key, queue, input, path, attempts)
+k as (insert into runs (run_id, tenant, workflow, version, queue, priority, input, parent_id, parent_path, trace_id, max_attempts, deployment)
+      select t.id, g.tenant, t.workflow, t.version, t.queue, t.priority, t.input, g.run_id, t.path, g.trace_id, t.attempts, t.deployment
+        from g, unnest({0}::text[], {1}::text[], {2}::text[], {3}::text[], {4}::bigint[], {5}::bytea[], {6}::text[], {7}::bigint[], {8}::text[])
+             t(id, workflow, version, queue, priority, input, path, attempts, deployment)
       on conflict do nothing)"""
 
 # fresh id for the parent's next run
 PARENT = f""",
-p as (select q.tenant, q.workflow, q.version, q.key, q.queue, q.trace_id, q.max_attempts from g join runs q on q.run_id = g.parent_id where q.key is not null),
-r as (insert into runs (run_id, tenant, workflow, version, key, queue, trace_id, max_attempts, inbox_seq)
-      select {{0}} || '-p', tenant, workflow, version, key, queue, trace_id, max_attempts, 1 from p
-      on conflict {LIVE_CONFLICT} {RING} returning run_id, inbox_seq),
-s as (insert into signals (run_id, seq, name, dedup_key, payload)
-      select r.run_id, r.inbox_seq, 'task', 'task:' || $1,
-             convert_to(json_build_object('run_id', $1::text, 'path', g.parent_path, 'state', 'done')::text, 'utf8') from r, g
-      on conflict do nothing)"""
-"""The end of a child is a signal-with-start at its parent's key."""
+{WAKE_PARENT.format("{0}", "'done'")}"""
 
 STEP_RESULT = "(select inbox_seq from f) as inbox_seq, (select cancel_requested from f) as cancel_requested"
 
@@ -130,7 +122,7 @@ def _step(run_id: str, fence: int, batch: StepBatch) -> tuple[str, list[Any]]:
         parts.append(part(HINT, topics, types, data))
     if batch.children:
         columns = zip(
-            *((c.run_id, c.workflow, c.version, c.key, c.queue, c.input, c.parent_path, c.max_attempts) for c in batch.children),
+            *((c.run_id, c.workflow, c.version, c.queue, c.priority, c.input, c.parent_path, c.max_attempts, c.deployment) for c in batch.children),
             strict=True,
         )  # fmt: skip
         parts.append(part(CHILDREN, *columns))

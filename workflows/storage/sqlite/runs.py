@@ -10,7 +10,7 @@ from workflows.storage.base import EndOutcome, NewRun, RunRow, RunState, Signal
 from workflows.storage.rows import run_row, signal
 from workflows.storage.schema import Write
 from workflows.storage.sqlite.database import SQLITE
-from workflows.storage.sqlite.signals import INBOX
+from workflows.storage.sqlite.signals import INBOX, signalled
 from workflows.storage.sqlite.steps import StepOperations
 from workflows.storage.tables import RUN_COLUMNS
 
@@ -94,10 +94,12 @@ class RunOperations(StepOperations):
         return await self._transact(run, run_id=run_id)
 
     def _hand_over(self, run: RunRow, successor_id: str) -> EndOutcome:
-        """Unread signals go to a successor of the same key; those carried before, or that nobody can take up, die."""
+        """Unread signals go to a successor of the same key; those carried before, or that nobody can take up, die. So do those of a run that
+        was started with a value, since a successor would have none.
+        """
         unread = [signal(SQLITE, row) for row in self._rows(INBOX, run.run_id)]
         unread = [each for each in unread if not each.name.startswith("$")]  # the engine's own die with the run
-        fresh = [each for each in unread if not each.carried] if run.key is not None else []
+        fresh = [each for each in unread if not each.carried] if run.key is not None and signalled(run) else []
         for each in unread:
             if each not in fresh:
                 self._bury(run, each)
@@ -105,7 +107,7 @@ class RunOperations(StepOperations):
             return EndOutcome(ended=True, successor=None, carried=0)
         successor = NewRun(
             successor_id, run.tenant, run.workflow, run.version, run.key, run.queue, run.priority, trace_id=successor_id,
-            max_attempts=run.max_attempts,
+            max_attempts=run.max_attempts, deployment=run.deployment,
         )  # fmt: skip
         self._insert_run(successor, inbox_seq=len(fresh))
         for number, each in enumerate(fresh, 1):

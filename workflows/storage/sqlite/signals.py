@@ -123,3 +123,8 @@ class SignalOperations(Rows):
             run.owner,
         )  # fmt: skip
         return row is not None
+
+
+def signalled(run: RunRow) -> bool:
+    """Whether signals alone began it: another one can begin the same way."""
+    return run.input in (None, b"null")

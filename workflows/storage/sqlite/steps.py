@@ -9,7 +9,7 @@ from workflows.storage.base import NewRun, Record, RunRow, StepBatch, StepOutcom
 from workflows.storage.rows import record, run_row
 from workflows.storage.sqlite.database import SQLITE
 from workflows.storage.sqlite.outbox import OutboxOperations
-from workflows.storage.sqlite.signals import SignalOperations
+from workflows.storage.sqlite.signals import SignalOperations, signalled
 from workflows.storage.tables import RUN_COLUMNS
 
 LOAD = "select path, status, output, error, started_at, seq, finished_at from steps where run_id = ?1 order by seq"
@@ -115,9 +115,11 @@ class StepOperations(SignalOperations, OutboxOperations):
         found = None if run.parent_id is None else self._one(RUN, run.parent_id)
         if found is None or (parent := run_row(SQLITE, found)).key is None:
             return
+        if not signalled(parent) and self._live(parent) is None:
+            return  # it was started with a value, and a run to wake would have none
         payload = to_json({"run_id": run.run_id, "path": run.parent_path, "state": run.state})
         new = NewRun(
             f"{successor_id}-p", parent.tenant, parent.workflow, parent.version, parent.key, parent.queue, trace_id=parent.trace_id,
-            max_attempts=parent.max_attempts,
+            max_attempts=parent.max_attempts, deployment=parent.deployment,
         )  # fmt: skip
         self._deliver(new, "task", f"task:{run.run_id}", payload)
