@@ -201,6 +201,9 @@ class Claim:
 
     # Notes
 
+    def check_writes(self) -> None:
+        """Rows may ride in every commit of a store."""
+
     async def note(self, path: str, name: str, value: Any, writes: Sequence[Write]) -> None:
         """Commit a note at `path!name` now, unless it is there already."""
         if f"{path}!{name}" in self.records:

@@ -48,6 +48,9 @@ class Retry:
 
     def delay_s(self, error: Exception, *, tries: int, rng: random.Random) -> float:
         """Seconds to wait before the next try."""
-        jittered = rng.uniform(0, min(self.cap, self.base * 2 ** (tries - 1)))
         retry_after: float = getattr(error, "retry_after_s", None) or 0.0
-        return max(jittered, retry_after)
+        return max(rng.uniform(0, self.bound_s(tries)), retry_after)
+
+    def bound_s(self, tries: int) -> float:
+        """The most that jitter waits after `tries` tries, in seconds."""
+        return min(self.cap, self.base * 2.0 ** (tries - 1))

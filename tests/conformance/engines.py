@@ -43,7 +43,7 @@ def booting_in_temporal(address: str, fleet: str) -> Boot:
             "heartbeat_s": max(options.pop("lease_s", 2), 1),  # Temporal rounds up to a second
             "grace_s": options.pop("grace_s", 5),
         }
-        execution = TemporalExecution(address, fleet=fleet, **own)
+        execution = TemporalExecution(address, fleet=fleet, identity="test", **own)
         engine = Engine(store=MemoryStore(), pubsub=MemoryPubSub(), workflows=workflows, execution=execution, **options)
         await engine.open()
         try:
@@ -73,11 +73,11 @@ class _KeepOpen:
         return None
 
 
-async def until(condition: Callable[[], Awaitable[Any]], *, timeout_s: float = 10) -> Any:
+async def until(condition: Callable[[], Awaitable[Any]], *, timeout_s: float = 20, every_s: float = 0.01) -> Any:
     """Wait until `condition` returns something true."""
     async with asyncio.timeout(timeout_s):
         while not (found := await condition()):
-            await asyncio.sleep(0.01)
+            await asyncio.sleep(every_s)
         return found
 
 
@@ -86,7 +86,7 @@ async def in_state(engine: Engine, run_id: str, *states: RunState, tenant: str =
         row = await engine.execution.runs.run(run_id, tenant=tenant)
         return row is not None and row.state in states
 
-    await until(there)
+    await until(there, every_s=0.05 if isinstance(engine.execution, TemporalExecution) else 0.01)
 
 
 async def move_clock(engine: Engine, offset: timedelta) -> None:

@@ -42,7 +42,7 @@ class Attendant:
     async def look(self) -> RunRow:
         """See how the run stands, and do what it needs. Returns how it stood."""
         run: Run[object] = Run(
-            self._engine.store, self._engine.pubsub, self.run_id, tenant=TENANT, workflow=self._case.flow
+            self._engine.execution.runs, self._engine.pubsub, self.run_id, tenant=TENANT, workflow=self._case.flow
         )
         row = await run.row()
         if row.state.live:

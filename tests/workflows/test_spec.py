@@ -12,7 +12,7 @@ from workflows.boundaries import type_at
 from workflows.errors import BoundaryError, DefinitionError
 from workflows.registry import Registry
 from workflows.spec import WorkflowSpec
-from workflows.spec.models import MAX_BYTES, MAX_ENTRIES, MAX_NESTING, OPS
+from workflows.spec.models import BOUNDS, OPS
 
 READ = Effect.READ
 
@@ -302,7 +302,7 @@ class TestProblems:
             ({"version": "1@2"}, "version", "pattern"),
             ({"entries": []}, "entries", "1 to 100 entries, not 0"),
             ({"entries": {}}, "entries", "a list"),
-            ({"entries": [THEN] * (MAX_ENTRIES + 1)}, "entries", f"not {MAX_ENTRIES + 1}"),
+            ({"entries": [THEN] * (BOUNDS.entries + 1)}, "entries", f"not {BOUNDS.entries + 1}"),
             ({"steps": []}, "steps", "no such key"),
             ({"max_attempts": 0}, "max_attempts", "greater than"),
             ({"state": "integer?"}, "state", "a type is one of"),
@@ -355,14 +355,14 @@ class TestBounds:
         Workflow.from_spec(spec({"op": "then", "workflow": "w", "version": "1"}, version="2"), Registry([old]))
 
     def test_bytes_are_bounded(self) -> None:
-        assert "bytes" in problems(spec({"op": "map", "to": "x" * MAX_BYTES}))[""]
+        assert "bytes" in problems(spec({"op": "map", "to": "x" * BOUNDS.bytes}))[""]
 
     def test_nesting_is_bounded(self) -> None:
         nested: dict[str, Any] = spec(THEN)
-        for n in range(MAX_NESTING):
+        for n in range(BOUNDS.nesting):
             nested = {"id": f"w{n}", "entries": [{"op": "then", "workflow": nested}]}
         (message,) = problems(nested).values()
-        assert f"nested {MAX_NESTING} deep" in message
+        assert f"nested {BOUNDS.nesting} deep" in message
 
     def test_nesting_by_name_is_bounded_too(self) -> None:
         chain = [{"id": f"w{n}", "entries": [{"op": "then", "workflow": f"w{n + 1}"}]} for n in range(60)]

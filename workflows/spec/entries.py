@@ -33,8 +33,8 @@ class EntryReader:
         if not isinstance(data, list):
             self._reader.report(at, "entries is a list, with at least one entry")
             return []
-        if not 1 <= len(data) <= models.MAX_ENTRIES:
-            self._reader.report(at, f"a workflow has 1 to {models.MAX_ENTRIES} entries, not {len(data)}")
+        if not 1 <= len(data) <= self._reader.bounds.entries:
+            self._reader.report(at, f"a workflow has 1 to {self._reader.bounds.entries} entries, not {len(data)}")
             return []
         return [self._entry(each, n) for n, each in enumerate(data)]
 

@@ -1,13 +1,22 @@
 """The documents: one model for every kind of entry. `WorkflowSpec.model_json_schema()` is what to show to whoever writes one."""
 
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field
 
-MAX_BYTES = 128 * 1024
-MAX_ENTRIES = 100
-MAX_NODES = 1_000
-MAX_NESTING = 8
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """How large a document may be; `entries` of each workflow in it, `nodes` counted as often as they are used."""
+
+    bytes: int = 128 * 1024
+    entries: int = 100
+    nodes: int = 1_000
+    nesting: int = 8
+
+
+BOUNDS = Bounds()
 
 Name = Annotated[str, Field(min_length=1, max_length=500)]
 Id = Annotated[str, Field(min_length=1, max_length=100, pattern=r"^[^/#\[\]!~@$]+$")]
@@ -78,7 +87,7 @@ class Parallel(Document):
 
     op: Literal["parallel"]
     id: Id | None = None
-    nodes: Annotated[list[Node], Field(min_length=1, max_length=MAX_ENTRIES)]
+    nodes: Annotated[list[Node], Field(min_length=1)]
     limit: Annotated[int, Field(ge=1)] | None = None
 
 
@@ -87,7 +96,7 @@ class Branch(Document):
 
     op: Literal["branch"]
     id: Id | None = None
-    arms: Annotated[list[Arm], Field(min_length=1, max_length=MAX_ENTRIES)]
+    arms: Annotated[list[Arm], Field(min_length=1)]
     otherwise: Node | None = None
     mode: Literal["first", "all"] = "first"
 

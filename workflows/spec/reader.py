@@ -13,7 +13,7 @@ from workflows.errors import SpecError
 from workflows.graph import Entry, Workflow, nodes_of
 from workflows.spec.entries import EntryReader
 from workflows.spec.form import inside, model_of, problems_of, shown
-from workflows.spec.models import MAX_BYTES, MAX_NESTING, MAX_NODES, WorkflowSpec
+from workflows.spec.models import BOUNDS, Bounds, WorkflowSpec
 from workflows.spec.names import Kind, Names
 from workflows.spec.types import read_type
 from workflows.step import Step
@@ -21,10 +21,13 @@ from workflows.step import Step
 NOTHING = Checked(Any, Any, ())
 
 
-def read_spec(spec: Mapping[str, Any], names: Names) -> Workflow[Any, Any]:
-    """The workflow that `spec` describes, made of what `names` finds. Raises SpecError."""
-    data = _bounded(spec)
-    reader = Reader(names)
+def read_spec(spec: Mapping[str, Any], names: Names, *, bounds: Bounds = BOUNDS) -> Workflow[Any, Any]:
+    """The workflow that `spec` describes, made of what `names` finds. Raises SpecError.
+
+    `bounds` keep small what anybody may write; a document of a registered workflow is as large as that.
+    """
+    data = _bounded(spec, bounds)
+    reader = Reader(names, bounds)
     reader.define(data.get("definitions"))
     workflow = reader.workflow(data, "")
     reader.finish()
@@ -33,7 +36,7 @@ def read_spec(spec: Mapping[str, Any], names: Names) -> Workflow[Any, Any]:
     return workflow
 
 
-def _bounded(spec: Any) -> dict[str, Any]:
+def _bounded(spec: Any, bounds: Bounds) -> dict[str, Any]:
     """The spec as plain JSON, unless it is too large. Raises SpecError."""
     try:
         raw = to_json(spec)
@@ -42,16 +45,19 @@ def _bounded(spec: Any) -> dict[str, Any]:
         raise SpecError("", [("", f"a spec must be JSON: {str(error)[:200]}")]) from None
     if not isinstance(data, dict):
         raise SpecError("", [("", f"a spec is an object, not {type(data).__name__}")])
-    if len(raw) > MAX_BYTES:
-        raise SpecError(str(data.get("id", ""))[:100], [("", f"it has {len(raw)} bytes; a spec may have {MAX_BYTES}")])
+    if len(raw) > bounds.bytes:
+        raise SpecError(
+            str(data.get("id", ""))[:100], [("", f"it has {len(raw)} bytes; a spec may have {bounds.bytes}")]
+        )
     return data
 
 
 class Reader:
     """Reads one document; `problems` collects what is wrong with it."""
 
-    def __init__(self, names: Names) -> None:
+    def __init__(self, names: Names, bounds: Bounds = BOUNDS) -> None:
         self.problems: list[Problem] = []
+        self.bounds = bounds
         self._names = names
         self._definitions: dict[str, tuple[str, Any]] = {}
         self._read: dict[str, Workflow[Any, Any] | None] = {}
@@ -90,8 +96,8 @@ class Reader:
         if not isinstance(data, dict):
             self.report(place, f"a workflow is an object, not {shown(data)}")
             return None
-        if len(self._reading) >= MAX_NESTING:
-            self.report(place, f"workflows may be nested {MAX_NESTING} deep")
+        if len(self._reading) >= self.bounds.nesting:
+            self.report(place, f"workflows may be nested {self.bounds.nesting} deep")
             return None
         self._reading.append(str(data.get("id")))
         try:
@@ -138,10 +144,12 @@ class Reader:
             nodes, depth = nodes + inner[0], max(depth, 1 + inner[1])
         self._sizes[id(workflow)] = (nodes, depth)
         self._kept.append(workflow)
-        if nodes > MAX_NODES:
-            self.report(place, f"it comes to {nodes} nodes, counted as often as they are used; it may have {MAX_NODES}")
-        if depth > MAX_NESTING:
-            self.report(place, f"workflows may be nested {MAX_NESTING} deep, not {depth}")
+        if nodes > self.bounds.nodes:
+            self.report(
+                place, f"it comes to {nodes} nodes, counted as often as they are used; it may have {self.bounds.nodes}"
+            )
+        if depth > self.bounds.nesting:
+            self.report(place, f"workflows may be nested {self.bounds.nesting} deep, not {depth}")
 
     def _definition(self, name: str, place: str) -> Workflow[Any, Any] | None:
         if name not in self._read:

@@ -19,7 +19,7 @@ from workflows.effects import Effect
 from workflows.errors import Bailed, ControlFlow, InputError, NoExecutorError, StepFailedError, describe
 from workflows.pubsub.base import PubSub
 from workflows.registry import Registry
-from workflows.spec import Names, write_spec
+from workflows.spec import Names
 from workflows.spec.types import read_type
 from workflows.step import Step
 from workflows.storage.base import NewRun, RunState
@@ -202,11 +202,8 @@ class Activities:
         run = call.run
         if run.key is None:
             return begin
-        parent = self._registry[run.workflow, run.version]
-        facts = ParentFacts(
-            workflow=run.workflow, version=run.version, key=run.key, spec=write_spec(parent), trace_id=run.trace_id, max_attempts=run.max_attempts
-        )  # fmt: skip
-        return begin.model_copy(update={"run": begin.run.model_copy(update={"parent": facts})})
+        parent = ParentFacts(key=run.key, begin=self._starter.again(run))
+        return begin.model_copy(update={"run": begin.run.model_copy(update={"parent": parent})})
 
     # Failures
 
@@ -216,7 +213,10 @@ class Activities:
         retry_after: float = getattr(error, "retry_after_s", None) or 0.0
         again = step.retry is not None and step.retry.allows(error, tries=tries, effect=effect)
         failure = error.failure if isinstance(error, StepFailedError) else describe(error)
-        return self._said(failure, again=again, retry_after_s=retry_after, timed_out=isinstance(error, TimeoutError))
+        bound = step.retry.bound_s(tries) if step.retry is not None else 0.0
+        return self._said(
+            failure, again=again, bound_s=bound, retry_after_s=retry_after, timed_out=isinstance(error, TimeoutError)
+        )
 
     @staticmethod
     def _said(failure: dict[str, Any], **more: Any) -> ApplicationError:

@@ -1,5 +1,6 @@
 """Questions to a run's workflow. A worker has to answer them, and one that drops the workflow just then never does: they are asked again."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import timedelta
 from typing import Any
@@ -33,10 +34,9 @@ async def _insist(ask: Callable[[], Awaitable[Any]]) -> Any:
     for left in reversed(range(TRIES)):
         try:
             return await ask()
-        except WorkflowUpdateRPCTimeoutOrCancelledError:
-            if not left:
-                raise
-        except RPCError as error:
-            if not left or error.status not in UNANSWERED:
+        except (WorkflowUpdateRPCTimeoutOrCancelledError, RPCError) as error:
+            if (task := asyncio.current_task()) is not None and task.cancelling():
+                raise asyncio.CancelledError from error  # the SDK says of a cancelled caller what it says of a slow server
+            if not left or (isinstance(error, RPCError) and error.status not in UNANSWERED):
                 raise
     raise AssertionError

@@ -10,15 +10,14 @@ from temporalio.exceptions import WorkflowAlreadyStartedError
 from workflows.temporal.attributes import attributes_of, memo_of
 from workflows.temporal.ids import queue_of, workflow_id
 from workflows.temporal.messages import Begin
-from workflows.temporal.outside import outside
 
 
-async def start_child(begin: Begin) -> None:
-    """Start a run that this one does not wait for. One of its id, or a live one of its key, is there already: nothing happens."""
+async def start_child(fleet: str, begin: Begin) -> None:
+    """Start a run of a fleet that this one does not wait for. One of its id, or a live one of its key, is there already: nothing happens."""
     reuse = WorkflowIDReusePolicy.REJECT_DUPLICATE if begin.run.key is None else WorkflowIDReusePolicy.ALLOW_DUPLICATE
     options: dict[str, Any] = {
-        "id": workflow_id(outside().fleet, begin.run),
-        "task_queue": queue_of(outside().fleet, begin.run.workflow, begin.run.version),
+        "id": workflow_id(fleet, begin.run),
+        "task_queue": queue_of(fleet, begin.run.workflow, begin.run.version),
         "id_reuse_policy": reuse,
         "parent_close_policy": workflow.ParentClosePolicy.ABANDON,
         "cancellation_type": workflow.ChildWorkflowCancellationType.ABANDON,

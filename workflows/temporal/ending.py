@@ -12,12 +12,10 @@ from temporalio.exceptions import ActivityError, ApplicationError, CancelledErro
 from workflows.callbacks import LIMIT_S
 from workflows.context import NAMESPACE
 from workflows.driver import FailedRun
-from workflows.spec import write_spec
 from workflows.storage.base import NewRun, RunState
 from workflows.temporal.attributes import OUTCOME, attributes_of, changes, memo_of
 from workflows.temporal.children import start_child
 from workflows.temporal.messages import Begin, Json, MomentMessage, Outcome, RunFacts, SignalMessage, Taken, Wake
-from workflows.temporal.outside import outside
 from workflows.temporal.walk import Walk
 
 TELL = "$tell"
@@ -50,24 +48,23 @@ class Ending:
         return Outcome(state=state, output=output, failure=failure)
 
     async def _start_handler(self, state: RunState, failure: dict[str, Any] | None) -> None:
-        walk = self._walk
-        handler = outside().registry.newest(walk.graph.on_failure) if walk.graph.on_failure else None
+        walk, handler = self._walk, self._walk.begin.handler
         if handler is None:
             return
         row = walk.run.row(walk.run_id, state, created_at=walk.created_at, input=to_json(walk.begin.value))
         failed = FailedRun.of(row, state, failure)
         new = NewRun(
-            str(uuid5(NAMESPACE, f"{walk.run_id}/on-failure")), walk.run.tenant, handler.id, handler.version,
+            str(uuid5(NAMESPACE, f"{walk.run_id}/on-failure")), walk.run.tenant, handler.workflow, handler.version,
             input=failed.model_dump_json().encode(), trace_id=row.trace_id, max_attempts=handler.max_attempts,
         )  # fmt: skip
-        await start_child(Begin.of(new, write_spec(handler), offset=walk.offset))
+        await start_child(walk.fleet, Begin.of(new, handler.spec, offset=walk.offset))
 
     async def tell(
         self, name: str, state: RunState, *, output: Json = None, failure: dict[str, Any] | None = None
     ) -> None:
         """Tell the workflow's callback of that name, if it has one, in this process. What becomes of it harms nothing."""
         walk = self._walk
-        if getattr(walk.graph.callbacks, name) is None:
+        if name not in walk.begin.callbacks:
             return
         moment = MomentMessage(
             callbacks=walk.references["#callbacks"], name=name, run=walk.run, run_id=walk.run_id, created_at=walk.created_at,
@@ -102,7 +99,10 @@ class Ending:
             SignalMessage(name=each.name, dedup_key=each.dedup_key, payload=each.payload, carried=each.carried + 1)
             for each in fresh
         )
-        begin = Begin(run=RunFacts(**facts), spec=walk.begin.spec, inbox=carried, offset_s=walk.offset.total_seconds())
+        begin = Begin(
+            run=RunFacts(**facts), spec=walk.begin.spec, inbox=carried, callbacks=walk.begin.callbacks, handler=walk.begin.handler,
+            offset_s=walk.offset.total_seconds(),
+        )  # fmt: skip
         workflow.continue_as_new(begin, memo=memo_of(begin), search_attributes=attributes_of(begin.run))
 
     @staticmethod

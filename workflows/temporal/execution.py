@@ -5,20 +5,20 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
-import structlog
 from temporalio.api.operatorservice.v1 import AddSearchAttributesRequest, ListSearchAttributesRequest
-from temporalio.client import Client, RPCError, WorkflowHistoryEventFilterType
+from temporalio.client import Client, RPCError
 from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.service import RPCStatusCode
 from temporalio.worker import PollerBehaviorSimpleMaximum, UnsandboxedWorkflowRunner, Worker
 
 from workflows.errors import WorkflowError
-from workflows.pubsub.base import Event, PubSub, PubSubUnavailableError
+from workflows.pubsub.base import PubSub
 from workflows.registry import Registry
 from workflows.storage.base import NewRun, SignalOutcome, Store, StoreUnavailableError
 from workflows.storage.schema import Write
 from workflows.temporal.activities import Activities
 from workflows.temporal.attributes import REGISTERED
+from workflows.temporal.hints import Hints
 from workflows.temporal.ids import address, queue_of
 from workflows.temporal.limits import unsupported
 from workflows.temporal.listing import Listing
@@ -72,7 +72,7 @@ class TemporalExecution:
         self._runs: TemporalRuns | None = None
         self._workers: list[Worker] = []
         self.activities: Activities | None = None
-        self._closings: set[asyncio.Task[None]] = set()
+        self._hints: Hints | None = None
 
     @property
     def runs(self) -> TemporalRuns:
@@ -109,13 +109,9 @@ class TemporalExecution:
     async def _work(
         self, client: Client, starter: Starter, workflows: Registry, pubsub: PubSub, tracer: Tracer
     ) -> None:
-        loop = asyncio.get_running_loop()
-
-        def hint(run_id: str, tenant: str, event: Event) -> None:  # called from a thread that runs workflow code
-            loop.call_soon_threadsafe(self._hint, pubsub, run_id, tenant, event)
-
+        self._hints = Hints(client, self._fleet, pubsub, tracer)
         self.activities = Activities(workflows, starter, pubsub, tracer, client, heartbeat_s=self._heartbeat_s)
-        outsider = Outsider(Outside(workflows, self._fleet, self._heartbeat_s, hint))
+        outsider = Outsider(Outside(workflows, self._heartbeat_s, self._hints.give))
         self._workers = [Worker(client, task_queue=self._fleet, workflows=[ReceivedWorkflow], **self._polling)]
         for workflow_id, version in workflows:
             self._workers.append(
@@ -143,9 +139,8 @@ class TemporalExecution:
     async def close(self) -> None:
         """Cut off what would be run again anyway, wait for what can't be undone, and leave the runs to others."""
         await self.stop_polling()
-        for task in list(self._closings):
-            task.cancel()
-        await asyncio.gather(*self._closings, return_exceptions=True)
+        if self._hints is not None:
+            await self._hints.close()
         self._client = None
 
     async def stop_polling(self) -> None:
@@ -183,30 +178,6 @@ class TemporalExecution:
     def _started(self) -> Starter:
         assert self._starter is not None, "the execution is not open"
         return self._starter
-
-    # Hints
-
-    def _hint(self, pubsub: PubSub, run_id: str, tenant: str, event: Event) -> None:
-        task = asyncio.ensure_future(self._published(pubsub, f"{tenant}:run:{run_id}", run_id, event))
-        self._closings.add(task)
-        task.add_done_callback(self._closings.discard)
-
-    async def _published(self, pubsub: PubSub, topic: str, run_id: str, event: Event) -> None:
-        try:
-            if event.type == "completed":
-                await self._closed(run_id)
-            await pubsub.publish(topic, event)
-        except (PubSubUnavailableError, RPCError, WorkflowError):
-            structlog.get_logger().debug("hint_lost", topic=topic)
-
-    async def _closed(self, run_id: str) -> None:
-        """Return when the run's workflow has closed: it says that it is about to, and whoever is told looks at once."""
-        workflow, execution = address(self._fleet, run_id)
-        handle = self.client.get_workflow_handle(workflow, run_id=execution)
-        async for _ in handle.fetch_history_events(
-            wait_new_event=True, event_filter_type=WorkflowHistoryEventFilterType.CLOSE_EVENT, skip_archival=True
-        ):
-            return
 
     # Time
 

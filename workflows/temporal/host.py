@@ -83,7 +83,7 @@ class ActivityHost:
 
     async def note(self, path: str, name: str, value: Any, writes: Sequence[Write]) -> None:
         if writes:
-            self.refuse_writes()
+            self.check_writes()
         if name not in self._notes:
             text = to_json(value).decode()
             await self._update("note", [path, name, from_json(text)], type(None))
@@ -97,7 +97,7 @@ class ActivityHost:
 
     # What rides in a step's commit
 
-    def refuse_writes(self) -> NoReturn:
+    def check_writes(self) -> NoReturn:
         """Rows can't ride in a commit of Temporal's."""
         raise unsupported("writes")
 

@@ -29,6 +29,11 @@ def workflow_id(fleet: str, run: RunFacts) -> str:
     return found
 
 
+def fleet_of(workflow: str) -> str:
+    """The fleet that a workflow id is of."""
+    return workflow.partition(":")[0]
+
+
 def address(fleet: str, run_id: str) -> tuple[str, str | None]:
     """Workflow id and execution (None: the newest) of the run called `run_id`."""
     name, _, execution = run_id.partition("@")

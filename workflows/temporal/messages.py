@@ -93,39 +93,45 @@ class RunFacts(Message):
 
 
 class ParentFacts(Message):
-    """Whom to tell of the end of a background run: the run, or the next one, of a key."""
+    """Whom to tell of the end of a background run: the run, or the next one, of a key. `begin` is how that next one begins."""
+
+    key: str
+    begin: "Begin"
+
+
+class Handler(Message):
+    """The workflow that is told of a run's failure, as it was when the run began."""
 
     workflow: str
     version: str
-    key: str
     spec: dict[str, Any]
-    trace_id: str | None = None
     max_attempts: int = 5
 
 
 class Begin(Message):
     """The input of the workflow: the run, the graph as data, the value, and signals that were handed over.
 
-    `offset_s` moves the run's clock; only tests set it.
+    `callbacks` names those that the graph had, `handler` is the workflow of its `on_failure`: what a process knows may change while a run
+    lives, and what the run does may not. `offset_s` moves the run's clock; only tests set it.
     """
 
     run: RunFacts
     spec: dict[str, Any]
     value: Json = None
+    callbacks: tuple[str, ...] = ()
+    handler: Handler | None = None
     inbox: tuple[SignalMessage, ...] = ()
     offset_s: float = 0.0
 
     @classmethod
-    def of(
-        cls, run: NewRun, spec: dict[str, Any], *, offset: timedelta = timedelta(0), parent: ParentFacts | None = None
-    ) -> "Begin":
+    def of(cls, run: NewRun, spec: dict[str, Any], *, offset: timedelta, **more: Any) -> "Begin":
         """The beginning of a new run of the workflow that `spec` describes."""
         facts = RunFacts(
             tenant=run.tenant, workflow=run.workflow, version=run.version, key=run.key, run_id=run.run_id, queue=run.queue,
             priority=run.priority, trace_id=run.trace_id, deployment=run.deployment, parent_id=run.parent_id,
-            parent_path=run.parent_path, parent=parent, max_attempts=run.max_attempts,
+            parent_path=run.parent_path, max_attempts=run.max_attempts,
         )  # fmt: skip
-        return cls(run=facts, spec=spec, value=plain(run.input), offset_s=offset.total_seconds())
+        return cls(run=facts, spec=spec, value=plain(run.input), offset_s=offset.total_seconds(), **more)
 
 
 class Outcome(Message):
@@ -176,10 +182,13 @@ class StepEnd(Message):
 
 
 class StepFailure(Message):
-    """Why a try failed, as a value; whether the step's retry allows `again`, and how long it says to wait."""
+    """Why a try failed, as a value; whether the step's retry allows `again`, and how long it says to wait: a random time up to `bound_s`, and
+    `retry_after_s` at least. It is in the run's history, so that a later change of the retry does not change what was decided.
+    """
 
     failure: dict[str, Any]
     again: bool = False
+    bound_s: float = 0.0
     retry_after_s: float = 0.0
     timed_out: bool = False
 

@@ -18,7 +18,6 @@ class Outside:
     """The process: what it knows, how it is set, and where hints go. `hint(run_id, tenant, event)` never blocks and is best effort."""
 
     registry: Registry
-    fleet: str
     heartbeat_s: float
     hint: Callable[[str, str, Event], None]
 

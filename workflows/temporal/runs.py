@@ -1,6 +1,7 @@
 """The operations on runs that live in Temporal: what they said, what they ask, where they stand."""
 
 import asyncio
+from collections import OrderedDict
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
@@ -43,6 +44,8 @@ NOWHERE = SignalOutcome(run_id=None, seq=None, started=False, duplicate=False)
 ALREADY = SignalOutcome(run_id=None, seq=None, started=False, duplicate=True)
 AT_ONCE = 16
 """How many rows of a list are completed at once."""
+REMEMBERED = 200
+"""How many beginnings of runs are kept: they never change, and a row tells of them."""
 
 
 class TemporalRuns:
@@ -52,6 +55,7 @@ class TemporalRuns:
         self._client = client
         self._fleet = fleet
         self._listing = Listing(client, fleet)
+        self._begun: OrderedDict[str, Begin] = OrderedDict()
 
     # One run
 
@@ -223,6 +227,14 @@ class TemporalRuns:
         )
 
     async def _begin(self, execution: WorkflowExecution) -> Begin:
+        known = self._begun.get(execution.run_id)
+        if known is None:
+            known = self._begun[execution.run_id] = await self._first_event(execution)
+            while len(self._begun) > REMEMBERED:
+                self._begun.popitem(last=False)
+        return known
+
+    async def _first_event(self, execution: WorkflowExecution) -> Begin:
         handle = self._client.get_workflow_handle(execution.id, run_id=execution.run_id)
         async for event in handle.fetch_history_events(page_size=1):
             payloads = event.workflow_execution_started_event_attributes.input.payloads

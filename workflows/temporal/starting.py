@@ -1,6 +1,7 @@
 """Starts runs, and brings signals to the live run of a key or to a new one."""
 
 from collections import deque
+from dataclasses import fields
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -9,13 +10,15 @@ from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
 from temporalio.exceptions import WorkflowAlreadyStartedError
 from temporalio.service import RPCError, RPCStatusCode
 
+from workflows.callbacks import Callbacks
 from workflows.errors import NoExecutorError
+from workflows.graph import Workflow
 from workflows.registry import Registry
 from workflows.spec import write_spec
 from workflows.storage.base import NewRun, SignalOutcome
 from workflows.temporal.attributes import attributes_of, memo_of
 from workflows.temporal.ids import queue_of, received_id, run_id_of, workflow_id
-from workflows.temporal.messages import Begin, RunFacts, SignalMessage, Wake
+from workflows.temporal.messages import Begin, Handler, RunFacts, SignalMessage, Wake
 from workflows.temporal.payloads import fitting
 from workflows.temporal.workflow import RECEIVED
 
@@ -36,17 +39,39 @@ class Starter:
 
     def begin(self, run: NewRun) -> Begin:
         """The beginning of a new run. Raises NoExecutorError if this process does not know its workflow, InputError if it is too large."""
-        key = (run.workflow, run.version)
-        if key not in self._specs:
-            if key not in self._registry:
-                raise NoExecutorError(
-                    f"this process does not know workflow {run.workflow!r} version {run.version!r}, so it can't say what is to be run;"
-                    " give it to the engine"
-                )
-            self._specs[key] = write_spec(self._registry[key])
-        begin = Begin.of(run, self._specs[key], offset=self.offset)
+        workflow = self._registry.get((run.workflow, run.version))
+        if workflow is None:
+            raise NoExecutorError(
+                f"this process does not know workflow {run.workflow!r} version {run.version!r}, so it can't say what is to be run;"
+                " give it to the engine"
+            )
+        told = tuple(each.name for each in fields(Callbacks) if getattr(workflow.callbacks, each.name) is not None)
+        begin = Begin.of(
+            run, self._spec(workflow), offset=self.offset, callbacks=told, handler=self._handler(workflow.on_failure)
+        )
         fitting(f"the input of {run.workflow}", begin)
         return begin
+
+    def again(self, run: RunFacts) -> Begin:
+        """The beginning of the next run of a run's key, with no value but the signals it will be given."""
+        new = NewRun(
+            "", run.tenant, run.workflow, run.version, run.key, run.queue, trace_id=run.trace_id, max_attempts=run.max_attempts
+        )  # fmt: skip
+        return self.begin(new)
+
+    def _spec(self, workflow: Workflow[Any, Any]) -> dict[str, Any]:
+        key = (workflow.id, workflow.version)
+        if key not in self._specs:
+            self._specs[key] = write_spec(workflow)
+        return self._specs[key]
+
+    def _handler(self, name: str | None) -> Handler | None:
+        found = None if name is None else self._registry.newest(name)
+        if found is None:
+            return None
+        return Handler(
+            workflow=found.id, version=found.version, spec=self._spec(found), max_attempts=found.max_attempts
+        )
 
     async def start(self, run: NewRun) -> str:
         """Start a run, or find the live one of its key, or the one of its id. Returns the id."""
@@ -95,13 +120,8 @@ class Starter:
         """Tell a parent's key of the end of its background run."""
         parent = wake.run.parent
         assert parent is not None
-        facts = RunFacts(
-            tenant=wake.run.tenant, workflow=parent.workflow, version=parent.version, key=parent.key, run_id="",
-            trace_id=parent.trace_id, max_attempts=parent.max_attempts,
-        )  # fmt: skip
-        begin = Begin(run=facts, spec=parent.spec, offset_s=self.offset.total_seconds())
         dedup_key = f"task:{wake.payload['run_id']}"
-        await self._deliver(begin, SignalMessage(name="task", dedup_key=dedup_key, payload=wake.payload))
+        await self._deliver(parent.begin, SignalMessage(name="task", dedup_key=dedup_key, payload=wake.payload))
 
     async def _exists(self, workflow: str) -> bool:
         try:

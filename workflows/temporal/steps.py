@@ -15,8 +15,8 @@ from temporalio.exceptions import ActivityError, ApplicationError, is_cancelled_
 
 from workflows.attempt import interrupted
 from workflows.compensation import Completed
-from workflows.effects import Effect, Retry
-from workflows.errors import Bailed, Cancelled, StepFailedError, Suspended
+from workflows.effects import Effect
+from workflows.errors import Bailed, Cancelled, StepFailedError, Suspended, WorkflowError
 from workflows.runner import HOLD_S
 from workflows.step import Step
 from workflows.storage.base import Status
@@ -25,6 +25,7 @@ from workflows.temporal.children import start_child
 from workflows.temporal.located import locate
 from workflows.temporal.messages import StepCall, StepEnd, StepFailure
 from workflows.temporal.outside import outside
+from workflows.temporal.payloads import fitting
 from workflows.temporal.walk import Walk
 from workflows.values import Interrupted, check, decode, encode
 
@@ -40,13 +41,15 @@ LEFT = "WorkerLeft"
 UNKNOWN = "NoExecutor"
 
 
+MAX_EVENTS = 40_000
+
+
 class DeadError(Exception):
     """A step killed its worker as often as the run may try."""
 
 
-class _After(Exception):  # noqa: N818 — no error: what a retry policy is asked with
-    def __init__(self, retry_after_s: float) -> None:
-        self.retry_after_s = retry_after_s
+class TooLongError(WorkflowError):
+    """A run has become too long for Temporal."""
 
 
 @dataclass(slots=True)
@@ -91,6 +94,7 @@ class Steps:
         data = from_json(encode(value, step.input, where=f"the input of step {path}"))
         so_far = Tries()
         while True:
+            self._check_history()
             if not (effect is Effect.IRREVERSIBLE and so_far.tries > so_far.waits):
                 self._walk.boundary()
             intent_at = self._intend(path, effect, so_far)
@@ -108,6 +112,14 @@ class Steps:
                 return await self._finish(step, path, end, so_far)
             self._give_back(path)
             await self._answered(path, end, so_far)
+
+    def _check_history(self) -> None:
+        """Temporal ends a workflow whose history grows too long without a word; this run says so, and has room left to undo what it did."""
+        length = workflow.info().get_current_history_length()
+        if length > MAX_EVENTS and not self._walk.backwards:
+            raise TooLongError(
+                f"the run has {length} events in Temporal, which takes 51,200; let it start another run to go on"
+            )
 
     def _intend(self, path: str, effect: Effect, so_far: Tries) -> datetime | None:
         if not effect.needs_intent:
@@ -129,6 +141,7 @@ class Steps:
             answers=tuple(so_far.answers), callbacks=walk.references.get("#callbacks"), offset_s=walk.offset.total_seconds(),
             cancel_requested=walk.cancelled,
         )  # fmt: skip
+        fitting(f"the input of step {path}, with the run's state", call)
         limit = FOR_EVER if step.timeout_s is None else timedelta(seconds=step.timeout_s + MARGIN_S)
         handle = workflow.start_activity(
             step.id, call, activity_id=path, result_type=StepEnd, start_to_close_timeout=limit, retry_policy=ONCE,
@@ -150,7 +163,7 @@ class Steps:
             walk.state.apply(end.state, seq=record.seq)
             walk.journal.note(path, "state", end.state)
         for child in end.children:
-            await start_child(child)
+            await start_child(self._walk.fleet, child)
         if status is Status.BAILED:
             raise Bailed(data)
         output = decode(data, step.output, where=f"the record of {path}")
@@ -188,10 +201,10 @@ class Steps:
         so_far.losses = 0
         if effect is Effect.IRREVERSIBLE and failed.timed_out:
             return self._cut_off(step, path, Interrupted(reason="it did not answer in time"))
-        if not failed.again or step.retry is None:
+        if not failed.again:
             self._walk.journal.add(path, Status.FAILED, error=failed.failure)
             raise StepFailedError(path, failed.failure)
-        await self._back_off(path, step.retry, effect, so_far, failed)
+        await self._back_off(path, effect, so_far, failed)
         return None
 
     def _cut_off(self, step: Step[Any, Any], path: str, value: Interrupted) -> Interrupted:
@@ -200,8 +213,8 @@ class Steps:
 
     # Waits
 
-    async def _back_off(self, path: str, retry: Retry, effect: Effect, so_far: Tries, failed: StepFailure) -> None:
-        delay = retry.delay_s(_After(failed.retry_after_s), tries=so_far.tries, rng=workflow.random())
+    async def _back_off(self, path: str, effect: Effect, so_far: Tries, failed: StepFailure) -> None:
+        delay = max(workflow.random().uniform(0, failed.bound_s), failed.retry_after_s)
         if delay <= HOLD_S:
             await self._hold(delay, effect=effect)
             return

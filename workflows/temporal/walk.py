@@ -16,16 +16,19 @@ from workflows.errors import Cancelled, Suspended
 from workflows.graph import Workflow
 from workflows.pubsub.base import Event
 from workflows.spec import read_spec
+from workflows.spec.models import Bounds
 from workflows.spec.types import write_type
 from workflows.state import State
 from workflows.storage.base import Record, RunState, Status
-from workflows.temporal.ids import run_id_of
+from workflows.temporal.ids import fleet_of, run_id_of
 from workflows.temporal.journal import Journal, Mailbox
 from workflows.temporal.messages import Begin
 from workflows.temporal.outside import outside
+from workflows.temporal.payloads import MAX_BYTES
 from workflows.values import adapter, decode
 
 T = TypeVar("T")
+ANY = Bounds(bytes=MAX_BYTES, entries=10_000, nodes=100_000, nesting=50)
 
 
 @dataclass(slots=True)
@@ -68,13 +71,14 @@ class Walk:
         self.begin = begin
         self.run = begin.run
         self.run_id = run_id_of(begin.run, workflow.info().run_id)
+        self.fleet = fleet_of(workflow.info().workflow_id)
         self.created_at = workflow.info().start_time
         self.journal = Journal(self.now)
         self.offset = timedelta(seconds=begin.offset_s)
         self.mailbox = Mailbox(self.now)
         for each in begin.inbox:
             self.mailbox.accept(each)
-        self.graph = read_spec(begin.spec, outside().registry)
+        self.graph = read_spec(begin.spec, outside().registry, bounds=ANY)
         self.references = self.graph.references or {}
         self.names = self.references.get(f"/{self.graph.entries[0].id}#catalogue")
         self._walked: Workflow[Any, Any] | None = None

@@ -23,6 +23,7 @@ from workflows.temporal.attributes import changes
 from workflows.temporal.effects import TemporalEffects
 from workflows.temporal.ending import Ending
 from workflows.temporal.messages import Begin, Delivered, Json, Outcome, RecordMessage, SignalMessage, Taken
+from workflows.temporal.payloads import fitting
 from workflows.temporal.steps import DeadError, Steps
 from workflows.temporal.walk import Walk
 from workflows.values import decode, encode
@@ -89,6 +90,7 @@ class GraphWorkflow:
         value = decode(to_json(walk.begin.value), graph.input, where=f"the input of {graph.id}")
         output = await Interpreter(TemporalEffects(walk, self._steps)).walk(graph, value)
         data = from_json(encode(output, graph.output, where=f"workflow {graph.id}"))
+        fitting(f"the output of {graph.id}", Outcome(state=RunState.DONE, output=data))
         walk.boundary()
         return await self._ending.decide(RunState.DONE, output=data)
 
