@@ -8,9 +8,7 @@ from tests.acceptance.stack import CHANNEL, TENANT, Json, Stack
 from tests.wire.anthropic_server import AnthropicServer
 from tests.wire.openai_server import OpenAIServer
 from tests.wire.script import Answer, Call
-from workflows.storage import Select
 from workflows.storage.base import RunState
-from workflows.storage.tables import SPANS
 
 pytestmark = [pytest.mark.process, pytest.mark.timeout(240)]
 QUESTION = "@Threadline how did Brand Search do last week?"
@@ -117,14 +115,14 @@ async def test_a_turns_trace_holds_its_run_steps_model_and_tool_calls(stack: Sta
     await stack.start("worker")
     await stack.answered(root)
     await stack.wait(lambda: _spans(stack, {"run", "step", "workflow", "model", "tool"}), "the spans of the turn")
-    spans = await stack.store.read(Select(SPANS, {"tenant": TENANT}))
-    assert len({span["trace_id"] for span in spans}) == 1
-    known = {span["span_id"] for span in spans}
-    roots = [span for span in spans if span["kind"] == "run"]
+    spans = await stack.store.spans(tenant=TENANT)
+    assert len({span.trace_id for span in spans}) == 1
+    known = {span.span_id for span in spans}
+    roots = [span for span in spans if span.kind == "run"]
     assert roots
-    assert all(span["parent_id"] in known for span in spans if span["kind"] == "step" and span["name"] == "deliver")
+    assert all(span.parent_id in known for span in spans if span.kind == "step" and span.name == "deliver")
     assert "xoxb-" not in str(spans)
 
 
 async def _spans(stack: Stack, kinds: set[str]) -> bool:
-    return kinds <= {span["kind"] for span in await stack.store.read(Select(SPANS, {"tenant": TENANT}))}
+    return kinds <= {span.kind for span in await stack.store.spans(tenant=TENANT)}

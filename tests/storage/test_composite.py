@@ -20,8 +20,9 @@ from workflows.storage import (
     StoreUnavailableError,
     Table,
 )
-from workflows.storage.base import RunState, SpanRow, StepBatch
-from workflows.storage.tables import RUNS, SPANS
+from workflows.storage.base import RunState, StepBatch
+from workflows.storage.tables import RUNS, SPANS, TRACES
+from workflows.storage.traces import SpanKey, SpanRow, packed
 
 CLIPPINGS = Table("clippings", (Column("tenant", "text"), Column("id", "text")), ("tenant", "id"), domain="press")
 ROW = Insert(CLIPPINGS, {"tenant": "T1", "id": "a"})
@@ -62,11 +63,26 @@ async def test_rows_go_to_the_store_of_their_domain(stores: Stores) -> None:
 async def test_spans_go_to_the_store_of_spans(stores: Stores) -> None:
     default, other, composite = stores
     at = await composite.now()
-    await composite.put_spans([SpanRow("T1", "t", "s", None, None, "x", "step", "open", at, None, None, "gone")])
+    span = SpanRow("T1", "t", "s", None, "r", "x", "step", "open", at, None, {}, "gone")
+    ended = span._replace(span_id="e", status="ok", owner=None)
+    await composite.put_open_spans([span, ended._replace(status="open")])
+    await composite.put_spans(packed([ended]), were_open=[SpanKey("T1", "t", "e")])
     assert await composite.open_span_owners() == ["gone"]
-    assert await default.read(Select(SPANS, {"tenant": "T1"})) == []
     assert [row.status for row in await composite.interrupt_spans(["gone"])] == ["interrupted"]
-    assert [row["status"] for row in await other.read(Select(SPANS, {"tenant": "T1"}))] == ["interrupted"]
+    for table in (SPANS, TRACES):
+        assert await default.read(Select(table, {"tenant": "T1"})) == []
+    for store in (composite, other):
+        found = await store.spans(tenant="T1", trace_id="t")
+        assert {row.span_id: row.status for row in found} == {"s": "interrupted", "e": "ok"}
+
+
+async def test_the_trace_of_a_run_is_asked_where_runs_are(stores: Stores) -> None:
+    _, _, composite = stores
+    run = await claimed(composite, trace_id="t")
+    at = await composite.now()
+    await composite.put_spans(packed([SpanRow("T1", "t", "s", None, run.run_id, "x", "step", "ok", at, at, {})]))
+    assert [row.span_id for row in await composite.spans(tenant="T1", run_id=run.run_id)] == ["s"]
+    assert await composite.spans(tenant="T2", run_id=run.run_id) == []
 
 
 async def test_a_write_that_is_kept_elsewhere_can_be_part_of_no_operation(stores: Stores) -> None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from workflows.storage.blobs import REFERENCE
 from workflows.storage.schema import Column, Table
-from workflows.storage.tables import APPROVALS, DEAD_SIGNALS, FIRINGS, LIVE, RECEIVED, RUNS, SPANS
+from workflows.storage.tables import APPROVALS, DEAD_SIGNALS, FIRINGS, LIVE, RECEIVED, RUNS, SPANS, TRACES
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +16,7 @@ class Ageing:
     table: Table
     column: str
     where: str = "1 = 1"
+    amount: str = "1"  # how many a row holds
 
 
 NO_LETTER = """
@@ -25,6 +26,7 @@ not exists (select 1 from dead_signals d where d.tenant = received.tenant and d.
 
 AGEING = (
     Ageing("spans", SPANS, "started_at", "status <> 'open'"),
+    Ageing("spans", TRACES, "started_at", amount="spans"),
     Ageing("approvals", APPROVALS, "decided_at"),
     Ageing("firings", FIRINGS, "fired_at", "status <> 'queued'"),
     Ageing("dead_letters", DEAD_SIGNALS, "died_at"),

@@ -14,6 +14,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 from workflows.storage.retention import Retention, Swept
 from workflows.storage.schema import Select, Table, Write
+from workflows.storage.traces import SpanKey, SpanRow, TracePart
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -364,23 +365,6 @@ class Firing:
     run_state: RunState | None = None
 
 
-class SpanRow(NamedTuple):
-    """One row of `spans`, in table order. `attributes` is JSON text; `owner` the worker whose death would leave it open."""
-
-    tenant: str
-    trace_id: str
-    span_id: str
-    parent_id: str | None
-    run_id: str | None
-    name: str
-    kind: str
-    status: str
-    started_at: datetime
-    ended_at: datetime | None
-    attributes: str | None
-    owner: str | None
-
-
 class StoreUnavailableError(Exception):
     """Storage can't be reached now; try again later. What was asked may or may not have happened."""
 
@@ -652,8 +636,14 @@ class Store(Protocol):
         ...
 
     # Spans
-    async def put_spans(self, new: Sequence[SpanRow], *, again: Sequence[SpanRow] = ()) -> None:
-        """Store spans. Those in `again` may be there already, open: they are brought up to date. An open one never replaces another."""
+    async def put_spans(self, parts: Sequence[TracePart], *, were_open: Sequence[SpanKey] = ()) -> None:
+        """Store ended spans, packed. Those of them that may be stored as open are named in `were_open`, and no longer are, in the same
+        commit. The same parts may be stored again.
+        """
+        ...
+
+    async def put_open_spans(self, spans: Sequence[SpanRow]) -> None:
+        """Store spans that are open. One that is there already stays as it is."""
         ...
 
     async def open_span_owners(self) -> list[str]:
@@ -662,6 +652,14 @@ class Store(Protocol):
 
     async def interrupt_spans(self, owners: Sequence[str]) -> list[SpanRow]:
         """Close the open spans of these workers as "interrupted", now; returns them."""
+        ...
+
+    async def spans(
+        self, *, tenant: str, trace_id: str | None = None, run_id: str | None = None, limit: int = 10_000
+    ) -> list[SpanRow]:
+        """The spans of a tenant, of one trace or of one run, by their start; the youngest `limit` if there are more. Each comes once:
+        one that has ended is not also open, and one that was taken for lost and ended after all is told as it ended.
+        """
         ...
 
     # What is over

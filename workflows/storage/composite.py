@@ -15,7 +15,6 @@ from workflows.storage.base import (
     NewRun,
     RunState,
     SignalOutcome,
-    SpanRow,
     StepBatch,
     StepOutcome,
     Store,
@@ -23,6 +22,7 @@ from workflows.storage.base import (
 from workflows.storage.retention import Retention, Swept
 from workflows.storage.schema import DEFAULT_DOMAIN, Select, Table, Write
 from workflows.storage.tables import SPANS
+from workflows.storage.traces import SpanKey, SpanRow, TracePart
 
 
 def _delegated(name: str) -> Any:
@@ -122,14 +122,26 @@ class CompositeStore:
 
     # Spans
 
-    async def put_spans(self, new: Sequence[SpanRow], *, again: Sequence[SpanRow] = ()) -> None:
-        await self._of(SPANS).put_spans(new, again=again)
+    async def put_spans(self, parts: Sequence[TracePart], *, were_open: Sequence[SpanKey] = ()) -> None:
+        await self._of(SPANS).put_spans(parts, were_open=were_open)
+
+    async def put_open_spans(self, spans: Sequence[SpanRow]) -> None:
+        await self._of(SPANS).put_open_spans(spans)
 
     async def open_span_owners(self) -> list[str]:
         return await self._of(SPANS).open_span_owners()
 
     async def interrupt_spans(self, owners: Sequence[str]) -> list[SpanRow]:
         return await self._of(SPANS).interrupt_spans(owners)
+
+    async def spans(
+        self, *, tenant: str, trace_id: str | None = None, run_id: str | None = None, limit: int = 10_000
+    ) -> list[SpanRow]:
+        keeper = self._of(SPANS)
+        if keeper is not self.default and run_id and not trace_id:  # runs are here, and know their traces
+            run = await self.default.run(run_id, tenant=tenant)
+            trace_id = run.trace_id if run else None
+        return await keeper.spans(tenant=tenant, trace_id=trace_id, run_id=run_id, limit=limit)
 
     # What is over
 

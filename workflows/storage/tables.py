@@ -241,6 +241,23 @@ SPANS = Table(
     (Index("spans_open", ("owner",), where="status = 'open'"), Index("spans_started", ("started_at",), by_block=True)),
     domain="spans",  # written in batches, and never with a step
 )
+"""Spans that are open, and have been for a while; and ended ones from before there were `traces`, until their days are over."""
+
+TRACES = Table(
+    "traces",
+    (
+        Column("tenant", "text"),
+        Column("trace_id", "text"),
+        Column("part", "bytes"),
+        Column("started_at", "time"),
+        Column("spans", "int"),
+        Column("body", "bytes"),
+    ),
+    ("tenant", "trace_id", "part"),
+    (Index("traces_started", ("started_at",), by_block=True),),
+    domain="spans",
+)
+"""Ended spans, those of one trace that were written together in one row; see `workflows.storage.traces`."""
 
 BLOBS = Table(
     "blobs",
@@ -266,10 +283,12 @@ ENGINE_TABLES = (
     SCHEDULES,
     FIRINGS,
     SPANS,
+    TRACES,
     BLOBS,
 )
 
 RUN_COLUMNS = ", ".join(column.name for column in RUNS.columns)
 FIRING_COLUMNS = ", ".join(column.name for column in FIRINGS.columns)
 SCHEDULE_COLUMNS = ", ".join(column.name for column in SCHEDULES.columns)
+TRACE_COLUMNS = ", ".join(column.name for column in TRACES.columns)
 SPAN_COLUMNS = ", ".join(column.name for column in SPANS.columns)

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 
 import structlog
-from pydantic_core import from_json
 
-from workflows.storage.base import SpanRow, Store
+from workflows.storage.base import Store
+from workflows.storage.traces import SpanRow
 from workflows.tracing.base import Span, SpanSink
 
 
@@ -31,5 +31,5 @@ async def close_lost(store: Store, exporters: Sequence[SpanSink] = ()) -> int:
 def _span(row: SpanRow) -> Span:
     return Span(
         row.name, row.kind, row.tenant, row.trace_id, row.run_id, row.parent_id, row.started_at, row.span_id,
-        from_json(row.attributes or "{}"), "interrupted", row.ended_at,
+        row.attributes, "interrupted", row.ended_at,
     )  # fmt: skip

@@ -3,13 +3,17 @@
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import takewhile
+from operator import attrgetter
+from typing import Any
 
 import structlog
-from pydantic_core import to_json
+from pydantic_core import from_json, to_json
 
-from workflows.storage.base import SpanRow, Store, StoreUnavailableError
+from workflows.storage.base import Store, StoreUnavailableError
+from workflows.storage.traces import SpanKey, SpanRow, TracePart, entries, part
 from workflows.tracing.base import Span
 from workflows.tracing.redaction import redact
 
@@ -19,9 +23,12 @@ LIMIT = 20_000
 MAX_BYTES = 32 * 1024
 """Of one span's attributes. Longer ones are told by their names alone."""
 
+MAX_CHARS = 500
+"""Of a name."""
+
 
 class StoreSink:
-    """Writes spans to the `spans` table every `interval_s` seconds: finished ones, and those open for longer than that.
+    """Writes spans to storage every `interval_s` seconds: ended ones packed by trace, and those open for longer than that singly.
 
     `owner` is this process's worker id, if it is a worker: after its death the open spans under that name are known to be lost. Spans
     of other processes are written when they end.
@@ -35,7 +42,8 @@ class StoreSink:
         self._interval_s = interval_s
         self._open: dict[str, Span] = {}
         self._ended: list[Span] = []
-        self._stored: set[str] = set()
+        self._stored: dict[str, bool] = {}  # those that may be in storage as open, and whether they surely are
+        self._sent = 0
         self._task: asyncio.Task[None] | None = None
         self.dropped = 0
 
@@ -46,7 +54,7 @@ class StoreSink:
         self._open.pop(span.span_id, None)
         if len(self._ended) >= LIMIT:
             self.dropped += 1
-            self._stored.discard(span.span_id)
+            self._stored.pop(span.span_id, None)
         else:
             self._ended.append(span)
 
@@ -70,7 +78,7 @@ class StoreSink:
 
     async def _flush_ended(self) -> None:
         while self._ended:
-            batch = self._ended[:BATCH]
+            batch = self._ended[: self._sent or BATCH]
             try:
                 await self._put(batch)
             except StoreUnavailableError:
@@ -79,30 +87,31 @@ class StoreSink:
                 self.dropped += len(batch)
                 structlog.get_logger().error("spans_dropped", count=len(batch), error=repr(error))
             del self._ended[: len(batch)]
-            self._stored.difference_update(span.span_id for span in batch)
+            self._sent = 0
+            for span in batch if self._stored else ():
+                self._stored.pop(span.span_id, None)
+
+    async def _put(self, batch: list[Span]) -> None:
+        self._sent = len(
+            batch
+        )  # should it be unknown whether they arrive, the same go again: their rows tell that they are the same
+        were_open = [_key(span) for span in batch if span.span_id in self._stored] if self._stored else ()
+        await self._store.put_spans(_parts(batch), were_open=were_open)
 
     async def _flush_open(self) -> None:
         """Store open spans that last: the bulk of them ends within an interval, and is written once."""
-        if self._owner() is None:
+        owner = self._owner()
+        if owner is None:
             return
         edge = datetime.now(UTC) - timedelta(seconds=self._interval_s)
         lasting = takewhile(lambda span: span.started_at <= edge, list(self._open.values()))  # the oldest are first
-        new = [span for span in lasting if span.span_id not in self._stored]
+        new = [span for span in lasting if not self._stored.get(span.span_id)]
         if not new:
             return
-        # Said before it is done: one that ends meanwhile must be written as one that may be there.
-        self._stored.update(span.span_id for span in new)
-        try:
-            await self._store.put_spans([self._row(span) for span in new])
-        except StoreUnavailableError:
-            self._stored.difference_update(span.span_id for span in new if span.span_id in self._open)
-            raise
-
-    async def _put(self, spans: list[Span]) -> None:
-        rows = [self._row(span) for span in spans]
-        new = [row for row in rows if row.span_id not in self._stored]
-        again = [row for row in rows if row.span_id in self._stored]
-        await self._store.put_spans(new, again=again)
+        # Said before it is done: one that ends meanwhile must be removed as one that may be there.
+        self._stored.update(dict.fromkeys((span.span_id for span in new), False))
+        await self._store.put_open_spans([_row(span, owner) for span in new])
+        self._stored.update((span.span_id, True) for span in new if span.span_id in self._stored)
 
     async def _write_forever(self) -> None:
         while True:
@@ -115,25 +124,65 @@ class StoreSink:
         except StoreUnavailableError as error:
             structlog.get_logger().warning("spans_not_written", error=str(error), waiting=len(self._ended))
 
-    def _row(self, span: Span) -> SpanRow:
-        return SpanRow(
-            _text(span.tenant), _text(span.trace_id), span.span_id, span.parent_id, span.run_id, _text(span.name), _text(span.kind),
-            span.status, span.started_at, span.ended_at, _attributes(span), self._owner() if span.status == "open" else None,
-        )  # fmt: skip
+
+def _parts(spans: list[Span]) -> list[TracePart]:
+    """Ended spans as rows, one for each trace."""
+    traces: dict[tuple[str, str], list[Span]] = {}
+    for span in spans:
+        traces.setdefault((span.tenant, span.trace_id), []).append(span)
+    return [_part(_text(tenant), _text(trace_id), spans) for (tenant, trace_id), spans in traces.items()]
 
 
-def _attributes(span: Span) -> str:
-    """JSON text of at most MAX_BYTES. Those of an open span are raw still."""
-    values = redact(dict(span.attributes)) if span.status == "open" else span.attributes
+def _part(tenant: str, trace_id: str, spans: list[Span]) -> TracePart:
+    youngest = max(map(_STARTED_AT, spans))
     try:
-        data = to_json(values, inf_nan_mode="null", fallback=lambda each: redact(str(each)))
+        data = to_json(entries(spans, trace_id, youngest), inf_nan_mode="null", fallback=_told)
     except ValueError:
-        return '{"unstorable":true}'
+        data = b""
+    if not data or len(data) > MAX_BYTES:  # one of them may be odd or too long: looked at singly
+        data = to_json(entries([_tame(span) for span in spans], trace_id, youngest))
+    return part(tenant, trace_id, youngest, len(spans), data)
+
+
+_STARTED_AT = attrgetter("started_at")
+
+
+def _key(span: Span) -> SpanKey:
+    return SpanKey(_text(span.tenant), _text(span.trace_id), span.span_id)
+
+
+def _row(span: Span, owner: str) -> SpanRow:
+    """An open span as a row. What it holds is raw still."""
+    tame = _tame(replace(span, attributes=redact(dict(span.attributes))))
+    return SpanRow(
+        *_key(span), span.parent_id, span.run_id, tame.name, tame.kind, "open", span.started_at, None, tame.attributes, owner
+    )  # fmt: skip
+
+
+def _tame(span: Span) -> Span:
+    """A span that every database takes."""
+    return replace(span, name=_text(span.name), kind=_text(span.kind), attributes=_bounded(span.attributes))
+
+
+def _bounded(values: dict[str, Any]) -> dict[str, Any]:
+    """Redacted attributes as JSON can hold them, in at most MAX_BYTES."""
+    try:
+        data = to_json(values, inf_nan_mode="null", fallback=_told)
+    except ValueError:
+        return {"unstorable": True}
     if len(data) > MAX_BYTES:
-        return to_json({"too_long": len(data), "names": [str(name)[:100] for name in values][:100]}).decode()
-    return data.decode()
+        return {"too_long": len(data), "names": [_text(str(name))[:100] for name in values][:100]}
+    bounded: dict[str, Any] = from_json(data)
+    return bounded
+
+
+def _told(value: Any) -> Any:
+    """What JSON does not know."""
+    return redact(str(value))
 
 
 def _text(value: str) -> str:
     """A text every database takes."""
-    return value.replace("\0", "").encode(errors="replace").decode()[:500]
+    if value.isascii() and len(value) <= MAX_CHARS and "\0" not in value:
+        return value
+    return value.replace("\0", "").encode(errors="replace").decode()[:MAX_CHARS]

@@ -12,8 +12,9 @@ from tests.conformance.store.acts import a_run, accept, claim, claimed, new_id, 
 from tests.conformance.store.test_blobs import LARGE, ROUTES, blobs
 from workflows.storage import Insert, Is, Retention, Select, Swept, Table, Update
 from workflows.storage.ageing import rows_of_tenants
-from workflows.storage.base import Fork, RunRow, RunState, SpanRow, StepBatch
-from workflows.storage.tables import APPROVALS, FIRINGS, RECEIVED, RUNS, SIGNALS, SPANS, STEPS
+from workflows.storage.base import Fork, RunRow, RunState, StepBatch
+from workflows.storage.tables import APPROVALS, FIRINGS, RECEIVED, RUNS, SIGNALS, SPANS, STEPS, TRACES
+from workflows.storage.traces import SpanRow, packed
 
 KEEP = Retention(
     runs_days=10, spans_days=5, approvals_days=10, firings_days=10, dead_letters_days=6, received_days=8, blobs_days=1
@@ -43,7 +44,7 @@ def _by_run(table: Table, run_id: str) -> Select:
 
 
 def a_span(tenant: str, at: Any, *, status: str = "ok", span_id: str = "s") -> SpanRow:
-    return SpanRow(tenant, "t", span_id, None, None, "x", "step", status, at, at, None, "A")
+    return SpanRow(tenant, "t", span_id, None, None, "x", "step", status, at, at, {}, "A")
 
 
 class TestRuns:
@@ -138,10 +139,22 @@ class TestRows:
     async def test_ended_spans_go_by_their_start(self, store: AnyStore) -> None:
         now = await store.now()
         old, new = now - timedelta(days=5.1), now - timedelta(days=4.9)
-        spans = [a_span("T1", old, span_id="old"), a_span("T1", new, span_id="new")]
-        await store.put_spans([*spans, a_span("T1", old, status="open", span_id="open")])
-        assert (await store.sweep(KEEP)).spans == 1
-        assert {row["span_id"] for row in await store.read(Select(SPANS, {"tenant": "T1"}))} == {"new", "open"}
+        for spans in ({"old": old, "older": old}, {"new": new}):
+            await store.put_spans(packed(a_span("T1", at, span_id=name) for name, at in spans.items()))
+        await store.put_open_spans([a_span("T1", old, status="open", span_id="open")])
+        for name, at in (("row of old", old), ("row of new", new)):  # as the version before stored them
+            await store.write(Insert(SPANS, a_span("T1", at, span_id=name)._asdict()))
+        assert (await store.sweep(KEEP)).spans == 3
+        assert {span.span_id for span in await store.spans(tenant="T1")} == {"new", "open", "row of new"}
+
+    async def test_spans_that_were_written_together_stay_as_long_as_the_youngest(self, store: AnyStore) -> None:
+        now = await store.now()
+        ages = {"old": timedelta(days=5.1), "new": timedelta(days=4.9)}
+        await store.put_spans(packed(a_span("T1", now - age, span_id=name) for name, age in ages.items()))
+        assert (await store.sweep(KEEP)).spans == 0
+        await pass_days(store, 0.2)
+        assert (await store.sweep(KEEP)).spans == 2
+        assert await store.read(Select(TRACES, {"tenant": "T1"})) == []
 
     async def test_decided_approvals_go_and_pending_ones_stay(self, store: AnyStore) -> None:
         for name in ("decided", "pending"):
@@ -206,7 +219,7 @@ class TestRows:
     async def test_nothing_goes_from_a_store_where_all_is_young(self, store: AnyStore) -> None:
         await done(store)
         await self.letter(store)
-        await store.put_spans([a_span("T1", await store.now())])
+        await store.put_spans(packed([a_span("T1", await store.now())]))
         assert await store.sweep(KEEP) == Swept()
 
 
@@ -271,7 +284,9 @@ class TestBlobs:
 class TestForget:
     async def everything(self, store: AnyStore, tenant: str) -> None:
         """Rows in every table that has a tenant."""
-        await store.put_spans([a_span(tenant, await store.now())])
+        at = await store.now()
+        await store.put_spans(packed([a_span(tenant, at)]))
+        await store.put_open_spans([a_span(tenant, at, status="open", span_id="open")])
         await store.start(a_run(tenant=tenant, input=LARGE, workflow="other"))
         values: dict[str, Any] = {"tenant": tenant, "id": "a", "workflow": "w", "key": "k", "body": {}}
         await store.write(
@@ -293,7 +308,7 @@ class TestForget:
         for tenant in ("T1", "T2"):
             await self.everything(store, tenant)
         theirs = await self.remains(store, "T2")
-        assert {"runs", "spans", "received", "dead_signals", "approvals", "blobs", "notes"} <= theirs.keys()
+        assert {"runs", "spans", "traces", "received", "dead_signals", "approvals", "blobs", "notes"} <= theirs.keys()
         while await store.forget("T1"):
             pass
         assert await self.remains(store, "T1") == {}

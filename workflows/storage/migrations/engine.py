@@ -6,6 +6,7 @@ from workflows.storage.migrations.firings import FIRINGS
 from workflows.storage.migrations.first import FIRST
 from workflows.storage.migrations.history import Migration, Schema, baseline
 from workflows.storage.migrations.retention import RETENTION
+from workflows.storage.migrations.traces import TRACES
 from workflows.storage.schema import Column, Index
 from workflows.storage.tables import ENGINE_TABLES
 
@@ -30,6 +31,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     BLOBS,
     FIRINGS,
     RETENTION,
+    TRACES,
 )
 
 ENGINE = Schema("engine", ENGINE_TABLES, MIGRATIONS)

@@ -1,5 +1,6 @@
 """Removes what is over, and what a tenant leaves behind, in bounded batches. Any number of processes may do it at once."""
 
+from collections import Counter
 from typing import Any
 
 from workflows.storage.ageing import AGEING, NEEDED, Ageing, referred, rows_of_tenants
@@ -53,7 +54,7 @@ before this commits: a writer waits, and then inserts it anew. One that is refer
 def delete_old(ageing: Ageing) -> str:
     """The statement that removes rows by age: $1 age $2 limit."""
     where = f"{ageing.column} < threadline_now() - $1::interval and {ageing.where}"
-    return _delete(ageing.table, f"{where} order by {ageing.column}", "$2")
+    return _delete(ageing.table, f"{where} order by {ageing.column}", "$2", ageing.amount)
 
 
 def delete_of_tenant(table: Table) -> str:
@@ -61,12 +62,12 @@ def delete_of_tenant(table: Table) -> str:
     return _delete(table, "tenant = $1", "$2")
 
 
-def _delete(table: Table, where: str, limit: str) -> str:
+def _delete(table: Table, where: str, limit: str, amount: str = "1") -> str:
     key = ", ".join(table.primary_key)
     same = " and ".join(f"t.{name} = old.{name}" for name in table.primary_key)
     return f"""
 with old as materialized (select {key} from {table.name} where {where} limit {limit} for update skip locked)
-delete from {table.name} t using old where {same} returning 1
+delete from {table.name} t using old where {same} returning {amount}
 """
 
 
@@ -74,7 +75,9 @@ class RetentionOperations(Rows):
     """Sweeps and forgets."""
 
     async def sweep(self, retention: Retention, *, limit: int = 200) -> Swept:
-        counts = {each.kind: await self._count(delete_old(each), retention.of(each.kind), limit) for each in AGEING}
+        counts: Counter[str] = Counter()
+        for each in AGEING:
+            counts[each.kind] += await self._count(delete_old(each), retention.of(each.kind), limit)
         blobs = await self._one(SWEEP_BLOBS.format(referred=referred(self.tables)), retention.of("blobs"), limit)
         runs = await self._delete_locked(OLD_RUNS, DELETE_RUNS, retention.of("runs"), limit)
         return Swept(runs=runs, blobs=blobs["gone"], **counts)
@@ -94,4 +97,4 @@ class RetentionOperations(Rows):
         return removed
 
     async def _count(self, statement: str, *parameters: Any) -> int:
-        return len(await self._fetch(statement, *parameters))
+        return sum(row[0] for row in await self._fetch(statement, *parameters))

@@ -1,6 +1,7 @@
 """Removes what is over, and what a tenant leaves behind, in bounded batches. Any number of processes may do it at once."""
 
 import json
+from collections import Counter
 from functools import partial
 
 from workflows.storage.ageing import AGEING, NEEDED, Ageing, referred, rows_of_tenants
@@ -33,7 +34,7 @@ SEEN_BLOB = "update blobs set at = ?3 where tenant = ?1 and sha256 = ?2"
 
 def delete_old(ageing: Ageing) -> str:
     """The statement that removes rows by age: ?1 before ?2 limit."""
-    return _delete(ageing.table, f"{ageing.column} < ?1 and {ageing.where} order by {ageing.column}")
+    return _delete(ageing.table, f"{ageing.column} < ?1 and {ageing.where} order by {ageing.column}", ageing.amount)
 
 
 def delete_of_tenant(table: Table) -> str:
@@ -41,18 +42,19 @@ def delete_of_tenant(table: Table) -> str:
     return _delete(table, "tenant = ?1")
 
 
-def _delete(table: Table, where: str) -> str:
+def _delete(table: Table, where: str, amount: str = "1") -> str:
     key = ", ".join(table.primary_key)
-    return (
-        f"delete from {table.name} where ({key}) in (select {key} from {table.name} where {where} limit ?2) returning 1"
-    )
+    old = f"select {key} from {table.name} where {where} limit ?2"
+    return f"delete from {table.name} where ({key}) in ({old}) returning {amount}"
 
 
 class RetentionOperations(Rows):
     """Sweeps and forgets."""
 
     async def sweep(self, retention: Retention, *, limit: int = 200) -> Swept:
-        counts = {each.kind: await self._transact(partial(self._sweep, each, retention, limit)) for each in AGEING}
+        counts: Counter[str] = Counter()
+        for each in AGEING:
+            counts[each.kind] += await self._transact(partial(self._sweep, each, retention, limit))
         blobs = await self._transact(partial(self._sweep_blobs, retention, limit))
         runs = await self._transact(lambda: self._delete_runs(OLD_RUNS, self._before(retention, "runs"), limit))
         return Swept(runs=runs, blobs=blobs, **counts)
@@ -61,7 +63,7 @@ class RetentionOperations(Rows):
         return self._now() - retention.of(kind) // MICROSECOND
 
     def _sweep(self, ageing: Ageing, retention: Retention, limit: int) -> int:
-        return len(self._rows(delete_old(ageing), self._before(retention, ageing.kind), limit))
+        return sum(row[0] for row in self._rows(delete_old(ageing), self._before(retention, ageing.kind), limit))
 
     def _sweep_blobs(self, retention: Retention, limit: int) -> int:
         gone, delete = 0, DELETE_BLOB.format(referred=referred(self.tables))
