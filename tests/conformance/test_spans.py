@@ -263,6 +263,32 @@ class TestSink:
         await sink.flush()
         assert len(await store.spans(tenant="", limit=2 * LIMIT)) == LIMIT
 
+    async def test_a_batch_that_may_have_arrived_is_sent_again_as_it_was(self, store: AnyStore) -> None:
+        lossy = Lossy(store)
+        sink = StoreSink(lossy)  # type: ignore[arg-type]
+        with Tracer(sink).root("w", tenant="T1", trace_id="t", run_id="r"):
+            pass
+        with pytest.raises(StoreUnavailableError):
+            await sink.flush()
+        with Tracer(sink).root("w", tenant="T1", trace_id="t", run_id="r", first=False):
+            pass
+        await sink.flush()
+        rows = await store.read(Select(TRACES, {"tenant": "T1"}))
+        assert [each["spans"] for each in rows] == [1, 1]
+        assert len(await stored(store)) == 2
+
+    async def test_an_open_span_that_may_have_arrived_is_gone_when_it_has_ended(self, store: AnyStore) -> None:
+        lossy = Lossy(store)
+        sink = StoreSink(lossy, owner=lambda: "A", interval_s=0)  # type: ignore[arg-type]
+        tracer = Tracer(sink)
+        with tracer.root("w", tenant="T1", trace_id="t", run_id="r"):
+            with pytest.raises(StoreUnavailableError):
+                await sink.flush()
+            assert await open_rows(store) == {root_id("r")}
+        await sink.flush()
+        assert await open_rows(store) == set()
+        assert [each.status for each in (await stored(store)).values()] == ["ok"]
+
     async def test_a_batch_that_can_never_be_stored_is_dropped_and_said(self, store: AnyStore) -> None:
         sink = StoreSink(Broken())  # type: ignore[arg-type]
         with Tracer(sink).span("s", kind="step"):
@@ -292,6 +318,27 @@ class Away:
         if self.away:
             raise StoreUnavailableError("away")
         await self._store.put_spans(parts, were_open=were_open)
+
+
+class Lossy:
+    """A store that does the first thing it is asked, and whose reply is lost."""
+
+    def __init__(self, store: AnyStore) -> None:
+        self._store = store
+        self._lost = False
+
+    async def put_spans(self, parts: Any, *, were_open: Any = ()) -> None:
+        await self._store.put_spans(parts, were_open=were_open)
+        self._lose()
+
+    async def put_open_spans(self, spans: Any) -> None:
+        await self._store.put_open_spans(spans)
+        self._lose()
+
+    def _lose(self) -> None:
+        if not self._lost:
+            self._lost = True
+            raise StoreUnavailableError("lost")
 
 
 class Broken:

@@ -21,7 +21,7 @@ BATCH = 500
 LIMIT = 20_000
 """Spans kept while storage is away; beyond it new ones are dropped and counted, never the work itself."""
 MAX_BYTES = 32 * 1024
-"""Of one span's attributes. Longer ones are told by their names alone."""
+"""Of one span's attributes: longer ones are told by their names alone. And of the spans of one row, unless it is but one."""
 
 MAX_CHARS = 500
 """Of a name."""
@@ -92,9 +92,8 @@ class StoreSink:
                 self._stored.pop(span.span_id, None)
 
     async def _put(self, batch: list[Span]) -> None:
-        self._sent = len(
-            batch
-        )  # should it be unknown whether they arrive, the same go again: their rows tell that they are the same
+        # Should it be unknown whether they arrive, the same go again: their rows tell that they are the same.
+        self._sent = len(batch)
         were_open = [_key(span) for span in batch if span.span_id in self._stored] if self._stored else ()
         await self._store.put_spans(_parts(batch), were_open=were_open)
 
@@ -126,22 +125,25 @@ class StoreSink:
 
 
 def _parts(spans: list[Span]) -> list[TracePart]:
-    """Ended spans as rows, one for each trace."""
+    """Ended spans as rows, one for each trace, or a few where much is in it."""
     traces: dict[tuple[str, str], list[Span]] = {}
     for span in spans:
         traces.setdefault((span.tenant, span.trace_id), []).append(span)
-    return [_part(_text(tenant), _text(trace_id), spans) for (tenant, trace_id), spans in traces.items()]
+    return [row for (tenant, trace_id), ours in traces.items() for row in _packed(_text(tenant), _text(trace_id), ours)]
 
 
-def _part(tenant: str, trace_id: str, spans: list[Span]) -> TracePart:
+def _packed(tenant: str, trace_id: str, spans: list[Span]) -> list[TracePart]:
+    """Halved until each row is of a bounded size and what is odd or too long stands alone."""
     youngest = max(map(_STARTED_AT, spans))
     try:
         data = to_json(entries(spans, trace_id, youngest), inf_nan_mode="null", fallback=_told)
     except ValueError:
         data = b""
-    if not data or len(data) > MAX_BYTES:  # one of them may be odd or too long: looked at singly
-        data = to_json(entries([_tame(span) for span in spans], trace_id, youngest))
-    return part(tenant, trace_id, youngest, len(spans), data)
+    if not data or len(data) > MAX_BYTES:
+        if half := len(spans) // 2:
+            return [*_packed(tenant, trace_id, spans[:half]), *_packed(tenant, trace_id, spans[half:])]
+        data = to_json(entries([_tame(spans[0])], trace_id, youngest))
+    return [part(tenant, trace_id, youngest, len(spans), data)]
 
 
 _STARTED_AT = attrgetter("started_at")
