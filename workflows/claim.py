@@ -42,12 +42,13 @@ class Claim:
         *,
         draining: Callable[[], bool],
         abandoned: Callable[[], bool],
+        dispatched: Callable[[Sequence[NewRun]], None] = lambda _: None,
         inbox: Iterable[Signal] = (),
     ) -> None:
         self.store = store
         self.run = run
         self.records: dict[str, Record] = {}
-        self.recorder = Recorder(store, run, abandoned=abandoned)
+        self.recorder = Recorder(store, run, abandoned=abandoned, dispatched=dispatched)
         self.state = State()
         self._store_time: datetime | None = None
         self._asked_at = 0.0

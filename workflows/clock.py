@@ -1,11 +1,11 @@
-"""The clock role: fires schedules, publishes hints, and runs the sweeps of the floors above. Any number may run."""
+"""The clock role: fires schedules, and runs the sweeps of the floors above. Any number may run."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
 
 import structlog
 
-from workflows.pubsub.base import Event, PubSub, PubSubUnavailableError
+from workflows.lifecycle import Lifecycle
 from workflows.schedules import Newest, fire_due, start_queued
 from workflows.storage.base import Store, StoreUnavailableError
 
@@ -19,17 +19,17 @@ class Clock:
     def __init__(
         self,
         store: Store,
-        pubsub: PubSub,
+        lifecycle: Lifecycle,
         *,
         interval_s: float = 1.0,
         sweeps: tuple[Sweep, ...] = (),
         newest: Newest = lambda _: None,
     ) -> None:
         self._store = store
-        self._pubsub = pubsub
+        self._lifecycle = lifecycle
         self._interval_s = interval_s
         self._newest = newest
-        self._sweeps: tuple[Sweep, ...] = (self._schedules, self._hints, *sweeps)
+        self._sweeps: tuple[Sweep, ...] = (self._schedules, *sweeps)
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -61,18 +61,5 @@ class Clock:
 
     async def _schedules(self) -> int:
         started = await fire_due(self._store, self._newest) + await start_queued(self._store, self._newest)
-        if started:
-            await self._publish("wake", Event("wake"))
+        self._lifecycle.due(*(run.queue for run in started))
         return len(started)
-
-    async def _hints(self) -> int:
-        hints = await self._store.drain_hints()
-        for hint in hints:
-            await self._publish(hint.topic, Event(hint.type, hint.data))
-        return len(hints)
-
-    async def _publish(self, topic: str, event: Event) -> None:
-        try:
-            await self._pubsub.publish(topic, event)
-        except PubSubUnavailableError:
-            return

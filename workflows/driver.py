@@ -18,7 +18,7 @@ from workflows.fork import Original
 from workflows.forked_steps import ForkedSteps
 from workflows.graph import Workflow
 from workflows.interpreter import Interpreter
-from workflows.pubsub.base import Event
+from workflows.lifecycle import Lifecycle
 from workflows.registry import Registry
 from workflows.runner import StepRunner
 from workflows.state import State
@@ -60,9 +60,10 @@ class FailedRun(BaseModel):
 class Driver:
     """Drives executions. `workflows` are those this process knows, by (id, version)."""
 
-    def __init__(self, workflows: Registry, tracer: Tracer, rng: random.Random) -> None:
+    def __init__(self, workflows: Registry, tracer: Tracer, rng: random.Random, lifecycle: Lifecycle) -> None:
         self._workflows = workflows
         self.tracer = tracer
+        self.lifecycle = lifecycle
         self._rng = rng
 
     async def drive(self, claim: Claim) -> Left:
@@ -155,9 +156,8 @@ class Driver:
         await self._tell_end(claim, workflow, Moment(claim.run, RunState.DONE, output=output))
         return Left.ENDED
 
-    @staticmethod
-    async def _tell_end(claim: Claim, workflow: Workflow[Any, Any], moment: Moment) -> None:
-        await claim.publish(Event("completed", {"run_id": claim.run.run_id, "state": moment.state.value}))
+    async def _tell_end(self, claim: Claim, workflow: Workflow[Any, Any], moment: Moment) -> None:
+        self.lifecycle.ended(claim.run, moment.state)
         if moment.state is RunState.FAILED:
             await workflow.callbacks.tell("on_error", moment)
         await workflow.callbacks.tell("on_finish", moment)

@@ -20,6 +20,7 @@ from workflows.execution import Execution, StoreExecution
 from workflows.graph import Workflow
 from workflows.ids import uuid7
 from workflows.lease import Lease
+from workflows.lifecycle import Lifecycle
 from workflows.pubsub.base import Event, PubSub, PubSubUnavailableError
 from workflows.pubsub.memory import MemoryPubSub
 from workflows.registry import Registry
@@ -86,7 +87,8 @@ class Engine:
             self.workflows.add(authored(catalogue))
         self._spans = Fan(StoreSink(self.store, owner=self._worker_id) if spans is None else spans, *exporters)
         self.tracer = Tracer(self._spans.narrowed)
-        driver = Driver(self.workflows, self.tracer, rng or random.Random())  # noqa: S311 — jitter
+        self._lifecycle = Lifecycle(self.pubsub, self.tracer)
+        driver = Driver(self.workflows, self.tracer, rng or random.Random(), self._lifecycle)  # noqa: S311 — jitter
         self.worker = (
             Worker(
                 self.store, self.pubsub, driver, self.workflows, poll_s=poll_s, grace_s=grace_s,
@@ -98,11 +100,11 @@ class Engine:
             else None
         )  # fmt: skip
         self.execution: Execution = execution or StoreExecution(self.store, self.pubsub, lambda: self.worker)
-        self.schedules = Schedules(lambda: self.execution.store("schedules"), self.workflows.newest)
+        self.schedules = Schedules(lambda: self.execution.store("schedules"), self.workflows.newest, self._lifecycle)
         self.clock = (
             Clock(
                 self.store,
-                self.pubsub,
+                self._lifecycle,
                 newest=self.workflows.newest,
                 sweeps=(self.expire_approvals, *([Retaining(self.store, retention)] if retention else ()), *sweeps),
             )
@@ -131,6 +133,7 @@ class Engine:
         if self.clock is not None:
             await self.clock.stop()
         await self.execution.close()
+        await self._lifecycle.close()
         await self._spans.close()
         await self.pubsub.close()
         await self.store.close()

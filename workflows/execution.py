@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 import structlog
 
+from workflows.lifecycle import wake_topic
 from workflows.pubsub import Bus
 from workflows.pubsub.base import Event, PubSub, PubSubUnavailableError
 from workflows.registry import Registry
@@ -105,7 +106,7 @@ class StoreExecution:
         own = run if worker is None else worker.reserve(run)
         if worker is None or own.owner is None:
             started = await self._store.start(run, writes=writes)
-            await self._tell_workers()
+            await self._tell_workers(run.queue)
             return started
         try:
             started = await self._store.start(own, writes=writes)
@@ -127,7 +128,7 @@ class StoreExecution:
             outcome = await self._store.signal_with_start(
                 run, name=name, dedup_key=dedup_key, payload=payload, writes=writes
             )
-            await self._tell_workers()
+            await self._tell_workers(run.queue)
             return outcome
         try:
             outcome = await self._store.signal_with_start(
@@ -140,13 +141,13 @@ class StoreExecution:
             worker.begin(own, [Signal(1, name, dedup_key, payload, created_at=datetime.now(UTC))])
         else:
             worker.decline(own)
-            await self._tell_workers()
+            await self._tell_workers(run.queue)
         return outcome
 
-    async def _tell_workers(self) -> None:
+    async def _tell_workers(self, queue: str) -> None:
         """Where the bus is away, at least this process's own. Polling finds the rest."""
         try:
-            await self._pubsub.publish("wake", Event("wake"))
+            await self._pubsub.publish(wake_topic(queue), Event("wake"))
         except PubSubUnavailableError:
             self.wake()
 
@@ -154,7 +155,7 @@ class StoreExecution:
         if isinstance(self._pubsub, Bus):
             self._pubsub.consumer = worker.worker_id  # so that an operator knows whose pending entries are whose
         handlers: tuple[tuple[str, Any, str | None], ...] = (
-            ("wake", worker.woken, "workers"),
+            *((wake_topic(queue), worker.woken, "workers") for queue in worker.queues),
             ("control", worker.controlled, None),
         )
         for topic, handler, group in handlers:

@@ -35,6 +35,8 @@ class Reaper:
         failure = {"type": "Dead", "message": f"{row.attempts} attempts made no progress", "causes": []}
         workflow = self._workflows.get((row.workflow, row.version))
         writes = self._driver.aftermath(row, workflow, RunState.DEAD, failure)
-        await self._store.end(
+        outcome = await self._store.end(
             row.run_id, row.fence, RunState.DEAD, inbox_seen=row.inbox_seq, successor_id=str(uuid7()), error=failure, writes=writes
         )  # fmt: skip
+        if outcome.ended:
+            self._driver.lifecycle.ended(row, RunState.DEAD)

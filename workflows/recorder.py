@@ -16,7 +16,6 @@ from workflows.errors import DivergedError, StaleFence
 from workflows.ids import uuid7
 from workflows.storage.base import (
     EndOutcome,
-    Hint,
     NewRun,
     Record,
     RunRow,
@@ -33,14 +32,25 @@ RETRY_CAP_S = 1.0
 
 
 class Recorder:
-    """Buffers records and commits them. `abandoned()` says that the worker has lost its lease: no more waiting for storage."""
+    """Buffers records and commits them. `abandoned()` says that the worker has lost its lease: no more waiting for storage.
 
-    def __init__(self, store: Store, run: RunRow, *, abandoned: Callable[[], bool]) -> None:
+    `dispatched` is told of runs that a commit inserted.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        run: RunRow,
+        *,
+        abandoned: Callable[[], bool],
+        dispatched: Callable[[Sequence[NewRun]], None] = lambda _: None,
+    ) -> None:
         self._store = store
         self._run_id = run.run_id
         self._fence = run.fence
         self._has_parent = run.parent_id is not None
         self._abandoned = abandoned
+        self._dispatched = dispatched
         self._pending: list[StepBatch] = []
         self._durable = False
         self._quiet = asyncio.Event()
@@ -56,13 +66,12 @@ class Recorder:
         durable: bool = True,
         consumed: Sequence[int] = (),
         writes: Sequence[Write] = (),
-        hints: Sequence[Hint] = (),
         children: Sequence[NewRun] = (),
     ) -> None:
         """Buffer a record. One that is not `durable` (a pure result) rides in the next write and never causes one."""
-        batch = StepBatch((record,), tuple(consumed), tuple(hints), tuple(children), tuple(writes))
+        batch = StepBatch((record,), tuple(consumed), tuple(children), tuple(writes))
         self._pending.append(batch)
-        self._durable = self._durable or durable or bool(consumed or writes or hints or children)
+        self._durable = self._durable or durable or bool(consumed or writes or children)
 
     def drop(self) -> None:
         """Forget what is buffered: it can't be committed."""
@@ -147,7 +156,6 @@ class Recorder:
         return StepBatch(
             records=tuple(record for batch in taken for record in batch.records),
             consumed=tuple(seq for batch in taken for seq in batch.consumed),
-            hints=tuple(hint for batch in taken for hint in batch.hints),
             children=tuple(child for batch in taken for child in batch.children),
             writes=tuple(write for batch in taken for write in batch.writes),
         )
@@ -162,6 +170,8 @@ class Recorder:
             )
         self.inbox_seq = outcome.inbox_seq
         self.cancel_requested = outcome.cancel_requested
+        if batch.children:
+            self._dispatched(batch.children)
         return outcome
 
     async def _insist(self, operation: Callable[[], Any]) -> Any:

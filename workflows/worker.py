@@ -6,6 +6,7 @@ import random
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import structlog
@@ -101,6 +102,11 @@ class Worker:
     def worker_id(self) -> str:
         """Its id in storage: another one after it was taken for dead."""
         return self._lease.worker_id
+
+    @property
+    def queues(self) -> tuple[str, ...]:
+        """The queues it serves."""
+        return self._slots.queues
 
     @property
     def busy(self) -> bool:
@@ -199,6 +205,7 @@ class Worker:
             self._store, self._pubsub, self._driver.tracer, row, (),
             draining=lambda: self.draining or self._quarantine.handing_over,
             abandoned=lambda: self.worker_id != worker_id,
+            dispatched=partial(self._driver.lifecycle.dispatched, row),
             inbox=inbox,
         )  # fmt: skip
         task = asyncio.create_task(self._work(claim), name=f"run {row.run_id}")
@@ -217,6 +224,7 @@ class Worker:
         )
         left = Left.RELEASED
         try:
+            self._driver.lifecycle.running(run)
             if run.step_seq:
                 claim.remember(await self._store.load(run.run_id, whole=False))
             left = await self._driver.drive(claim)
@@ -232,6 +240,8 @@ class Worker:
                 self.wake()
         if left is Left.RELEASED:
             await self._guarded(self._release())
+        elif left is Left.SUSPENDED:
+            self._driver.lifecycle.suspended(run)
 
     def _let_go(self, claim: Claim) -> None:
         """Forget a run, unless this process has claimed it anew meanwhile: the task that lost it must not evict the one that holds it."""

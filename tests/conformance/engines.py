@@ -22,7 +22,9 @@ def booting(make_store: Callable[[], Store]) -> Boot:
     @asynccontextmanager
     async def booted(*workflows: Workflow[Any, Any], **options: Any) -> AsyncIterator[Engine]:
         engine = Engine(
-            store=make_store(), pubsub=MemoryPubSub(), workflows=workflows, **{"poll_s": 0.05, "lease_s": 2, **options}
+            store=make_store(),
+            workflows=workflows,
+            **{"pubsub": MemoryPubSub(), "poll_s": 0.05, "lease_s": 2, **options},
         )
         await engine.open()
         try:

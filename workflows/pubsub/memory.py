@@ -113,7 +113,7 @@ class MemoryLog:
     async def read(self, topic: str, cursor: Cursor) -> Page:
         state = self._topic(topic)
         place = position(cursor.offset)
-        gap = cursor.known and topic not in self._policy.single_group_topics and self._lost(state, place)
+        gap = cursor.known and not self._policy.single_group(topic) and self._lost(state, place)
         place = place if place <= state.last else (0, 0)
         begin = bisect.bisect_right(state.order, place)
         found = state.order[begin : begin + 100]
@@ -282,7 +282,7 @@ class MemoryLog:
         at = position(offset)
         if members.pending.pop(at, None) is None:
             return False
-        if topic in self._policy.single_group_topics:
+        if self._policy.single_group(topic):
             state.order.remove(at)
             del state.entries[at]
         return True

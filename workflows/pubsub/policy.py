@@ -20,7 +20,8 @@ class Policy:
     `min_idle_ms`: a delivery untouched for so long is taken over by another member; a live member renews at a quarter of it.
     `max_deliveries`: then it is a dead letter. `max_len`: entries a topic keeps beyond what its groups still need.
     `ttl_s`, `dead_letter_ttl_s`: how long an idle topic and its dead letters live. `max_bytes`: of one event's JSON.
-    `single_group_topics`: each has exactly one group, so an entry goes as soon as it is acknowledged.
+    `single_group_topics`, and all that begin with `single_group_prefix`: each has exactly one group, so an entry goes as soon as it
+    is acknowledged.
     """
 
     min_idle_ms: int = 60_000
@@ -31,6 +32,11 @@ class Policy:
     ttl_s: int = 3_600
     dead_letter_ttl_s: int = 7 * 86_400
     single_group_topics: frozenset[str] = frozenset({"wake", "tasks"})
+    single_group_prefix: str = "wake:"
+
+    def single_group(self, topic: str) -> bool:
+        """Whether a topic has exactly one group."""
+        return topic in self.single_group_topics or topic.startswith(self.single_group_prefix)
 
     @property
     def tick_s(self) -> float:

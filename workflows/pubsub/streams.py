@@ -69,7 +69,7 @@ class StreamLog:
         return Cursor(offset, known=bool(known))
 
     async def read(self, topic: str, cursor: Cursor) -> Page:
-        strict = cursor.known and topic not in self._policy.single_group_topics
+        strict = cursor.known and not self._policy.single_group(topic)
         gap, start, rows = await self._run(scripts.READ, topic, cursor.offset, int(strict))
         entries = tuple(_entry(row) for row in rows)
         if entries:
@@ -217,7 +217,7 @@ class StreamLog:
         return f"{self._prefix}:dead:{{p{self._partition(topic)}}}:{topic}"
 
     def _single(self, topic: str) -> int:
-        return int(topic in self._policy.single_group_topics)
+        return int(self._policy.single_group(topic))
 
 
 def _entry(row: list[Any]) -> Entry:

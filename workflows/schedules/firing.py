@@ -20,13 +20,13 @@ Newest = Callable[[str], Workflow[Any, Any] | None]
 PAGE = 100
 
 
-async def fire_due(store: Store, newest: Newest = lambda _: None) -> list[str]:
-    """Fire every schedule that is due, by its own rules. Returns the ids of the runs that were started.
+async def fire_due(store: Store, newest: Newest = lambda _: None) -> list[NewRun]:
+    """Fire every schedule that is due, by its own rules. Returns the runs that were started.
 
     A firing begins the version of its workflow that is known now, or else the one it was scheduled with. A schedule that can't be read
     is paused and says why, so that it does not keep others from firing.
     """
-    started: list[str] = []
+    started: list[NewRun] = []
     seen: set[tuple[str, str]] = set()
     while page := [
         each for each in await store.schedules(due=True, limit=PAGE) if (each.tenant, each.name) not in seen
@@ -38,8 +38,8 @@ async def fire_due(store: Store, newest: Newest = lambda _: None) -> list[str]:
     return started
 
 
-async def _fire(store: Store, schedule: Schedule, now: datetime, newest: Newest) -> list[str]:
-    started: list[str] = []
+async def _fire(store: Store, schedule: Schedule, now: datetime, newest: Newest) -> list[NewRun]:
+    started: list[NewRun] = []
     try:
         for each, moved in plan(schedule, now):
             firing = _firing(schedule, each)
@@ -47,8 +47,8 @@ async def _fire(store: Store, schedule: Schedule, now: datetime, newest: Newest)
             status = await store.tick(schedule, moved=moved, firing=firing, run=run)
             if status is None:  # another clock is at it
                 break
-            if status is FiringStatus.STARTED:
-                started.append(firing.run_id)
+            if run is not None and status is FiringStatus.STARTED:
+                started.append(run)
             structlog.get_logger().info("schedule_fired", tenant=schedule.tenant, schedule=schedule.name, status=status)
             schedule = moved
     except StoreUnavailableError:
@@ -64,13 +64,14 @@ async def _pause(store: Store, schedule: Schedule, error: Exception) -> None:
     await store.pause_schedule(tenant=schedule.tenant, name=schedule.name, reason=reason)
 
 
-async def start_queued(store: Store, newest: Newest = lambda _: None) -> list[str]:
-    """Start the runs of firings that waited for the one before them, now that it has ended. Returns their ids."""
-    started = []
+async def start_queued(store: Store, newest: Newest = lambda _: None) -> list[NewRun]:
+    """Start the runs of firings that waited for the one before them, now that it has ended. Returns them."""
+    started: list[NewRun] = []
     for firing in await store.queued_firings(PAGE):
         schedule = await store.schedule(tenant=firing.tenant, name=firing.schedule)
-        if schedule is not None and await store.start_firing(firing, run_of(schedule, firing, newest)):
-            started.append(firing.run_id)
+        run = None if schedule is None else run_of(schedule, firing, newest)
+        if run is not None and await store.start_firing(firing, run):
+            started.append(run)
     return started
 
 

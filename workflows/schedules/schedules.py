@@ -7,6 +7,7 @@ from typing import Any, Literal, TypeVar
 from workflows.errors import InputError, ScheduleNotFoundError
 from workflows.graph import Workflow
 from workflows.ids import uuid7
+from workflows.lifecycle import Lifecycle
 from workflows.schedules.firing import Newest, run_id_of, run_of, unless_started
 from workflows.schedules.occurrences import upcoming
 from workflows.schedules.timing import Spec, times_of, written
@@ -23,9 +24,10 @@ MOMENT = timedelta(microseconds=1)
 class Schedules:
     """Puts, lists, pauses, resumes, fires and removes schedules. `storing()` is the store they are in; it may raise."""
 
-    def __init__(self, storing: Callable[[], Store], newest: Newest) -> None:
+    def __init__(self, storing: Callable[[], Store], newest: Newest, lifecycle: Lifecycle) -> None:
         self._storing = storing
         self._newest = newest
+        self._lifecycle = lifecycle
 
     @property
     def _store(self) -> Store:
@@ -116,6 +118,7 @@ class Schedules:
         firing = Firing(tenant, name, run_id, now, "manual", status, reason)
         if await self._store.fire_now(firing, run_of(schedule, firing, self._newest)) is None:
             raise ScheduleNotFoundError(f"tenant {tenant} has no schedule {name!r}")
+        self._lifecycle.due(schedule.queue)
         return await self._firing(run_id, tenant=tenant)
 
     async def _firing(self, run_id: str, *, tenant: str) -> Firing:

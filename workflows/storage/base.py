@@ -7,7 +7,7 @@ may not have been committed, and each is written so that calling it again is saf
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Any, Literal, NamedTuple, Protocol
@@ -155,15 +155,6 @@ class Signal:
 
 
 @dataclass(frozen=True, slots=True)
-class Hint:
-    """An event to publish once the commit is through. Losing it harms nothing."""
-
-    topic: str
-    type: str
-    data: dict[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
 class StepBatch:
     """Records that finished together, and all that belongs to the same commit.
 
@@ -174,7 +165,6 @@ class StepBatch:
 
     records: tuple[Record, ...]
     consumed: tuple[int, ...] = ()
-    hints: tuple[Hint, ...] = ()
     children: tuple[NewRun, ...] = ()
     writes: tuple[Write, ...] = ()
     done: bool = False
@@ -628,11 +618,6 @@ class Store(Protocol):
         self, *, tenant: str, schedule: str, limit: int = 100, before: datetime | None = None
     ) -> list[Firing]:
         """The firings of a schedule, the newest first; `before` is the `due_at` at which the page before ended."""
-        ...
-
-    # Hints
-    async def drain_hints(self, limit: int = 500) -> list[Hint]:
-        """Take hints out of the outbox. They are published afterwards; losing them harms nothing."""
         ...
 
     # Spans

@@ -195,7 +195,6 @@ class CompositeStore:
     queued_firings = _delegated("queued_firings")
     start_firing = _delegated("start_firing")
     firings = _delegated("firings")
-    drain_hints = _delegated("drain_hints")
 
 
 def _check(domain: str, store: Store, tables: Iterable[Table]) -> None:

@@ -124,13 +124,6 @@ DEAD_SIGNALS = Table(
     ),
 )
 
-OUTBOX = Table(
-    "outbox",
-    (Column("id", "int", default="identity"), Column("topic", "text"), Column("type", "text"), Column("data", "json")),
-    ("id",),
-    shared=True,
-)
-
 WORKERS = Table(
     "workers",
     (
@@ -277,7 +270,6 @@ ENGINE_TABLES = (
     SIGNALS,
     RECEIVED,
     DEAD_SIGNALS,
-    OUTBOX,
     WORKERS,
     APPROVALS,
     SCHEDULES,

@@ -67,9 +67,9 @@ class Tracer:
         span = Span(name, "run", tenant, trace_id, run_id, parent, self._clock(), span_id, attributes)
         return OpenSpan(self, span)
 
-    def span(self, name: str, *, kind: str, **attributes: Any) -> "OpenSpan":
-        """A span below the current one."""
-        parent = _current.get()
+    def span(self, name: str, *, kind: str, parent: Span | None = None, **attributes: Any) -> "OpenSpan":
+        """A span below `parent`, or else below the current one."""
+        parent = parent or _current.get()
         if parent is None:
             span = Span(name, kind, "", uuid4().hex, None, None, self._clock(), self._new_id(), attributes)
         else:

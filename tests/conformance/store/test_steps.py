@@ -4,7 +4,6 @@ from tests.conformance.conftest import NOTES, AnyStore
 from tests.conformance.store.acts import a_run, accept, claim, claimed, new_id, ok
 from workflows.storage import Delete, Insert, Select, Update
 from workflows.storage.base import (
-    Hint,
     RunState,
     StepBatch,
 )
@@ -123,12 +122,10 @@ async def test_rows_of_upper_floors_ride_in_the_same_commit(store: AnyStore) -> 
     ]
 
 
-async def test_children_and_hints_are_part_of_the_step(store: AnyStore) -> None:
+async def test_children_are_part_of_the_step(store: AnyStore) -> None:
     run = await claimed(store)
     child = a_run(parent_id=run.run_id, parent_path="a", input=b"5")
-    await store.step(run.run_id, run.fence, StepBatch((ok("a"),), hints=(Hint("t", "e", {"x": 1}),), children=(child,)))
-    assert await store.drain_hints() == [Hint("t", "e", {"x": 1})]
-    assert await store.drain_hints() == []
+    await store.step(run.run_id, run.fence, StepBatch((ok("a"),), children=(child,)))
     row = await store.run(child.run_id)
     assert row is not None
     assert (row.parent_id, row.input, row.tenant) == (run.run_id, b"5", "T1")

@@ -1,7 +1,7 @@
 """The engine's tables and how they came to be. A change to `workflows.storage.tables` is a new migration at the end of this list."""
 
 from workflows.storage.migrations.blobs import BLOBS
-from workflows.storage.migrations.changes import AddColumn, AddIndex, DropIndex
+from workflows.storage.migrations.changes import AddColumn, AddIndex, DropIndex, DropTable
 from workflows.storage.migrations.firings import FIRINGS
 from workflows.storage.migrations.first import FIRST
 from workflows.storage.migrations.history import Migration, Schema, baseline
@@ -32,6 +32,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     FIRINGS,
     RETENTION,
     TRACES,
+    Migration("no-outbox", (DropTable("outbox"),)),  # hints are published by whoever commits: see workflows.lifecycle
 )
 
 ENGINE = Schema("engine", ENGINE_TABLES, MIGRATIONS)

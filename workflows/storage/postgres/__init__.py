@@ -7,7 +7,6 @@ statement fences: `exists (select fence …)` and `for key share` were seen to l
 from workflows.storage.postgres.approvals import ApprovalOperations
 from workflows.storage.postgres.letters import LetterOperations
 from workflows.storage.postgres.operators import OperatorOperations
-from workflows.storage.postgres.outbox import OutboxOperations
 from workflows.storage.postgres.retention import RetentionOperations
 from workflows.storage.postgres.runs import RunOperations
 from workflows.storage.postgres.schedules import ScheduleOperations
@@ -26,7 +25,6 @@ class PostgresStore(
     SignalOperations,
     ApprovalOperations,
     ScheduleOperations,
-    OutboxOperations,
     SpanOperations,
     RetentionOperations,
 ):

@@ -2,8 +2,6 @@
 
 from typing import Any
 
-from pydantic_core import to_json
-
 from workflows.storage.base import Record, RunState, StepBatch, StepOutcome
 from workflows.storage.postgres.database import POSTGRES
 from workflows.storage.postgres.signals import WAKE_PARENT, SignalOperations
@@ -43,10 +41,6 @@ CONDITION = " and inbox_seq = {0} and not cancel_requested"
 CONSUME = """,
 c as (update signals s set consumed_by = coalesce($3[1], '$end') from g
        where s.run_id = g.run_id and s.seq = any({0}::bigint[]) and s.consumed_by is null)"""
-
-# topics, types, data
-HINT = """,
-o as (insert into outbox (topic, type, data) select t.topic, t.type, t.data::json from g, unnest({0}::text[], {1}::text[], {2}::text[]) t(topic, type, data))"""
 
 # ids, workflows, versions, queues, priorities, inputs, paths, max_attempts, deployments
 CHILDREN = """,
@@ -117,9 +111,6 @@ def _step(run_id: str, fence: int, batch: StepBatch) -> tuple[str, list[Any]]:
     parts = [RECORD.format(ending=ending, condition=condition)]
     if batch.consumed:
         parts.append(part(CONSUME, list(batch.consumed)))
-    if batch.hints:
-        topics, types, data = zip(*((h.topic, h.type, to_json(h.data).decode()) for h in batch.hints), strict=True)
-        parts.append(part(HINT, topics, types, data))
     if batch.children:
         columns = zip(
             *((c.run_id, c.workflow, c.version, c.queue, c.priority, c.input, c.parent_path, c.max_attempts, c.deployment) for c in batch.children),

@@ -8,7 +8,6 @@ from pydantic_core import to_json
 from workflows.storage.base import NewRun, Record, RunRow, StepBatch, StepOutcome
 from workflows.storage.rows import record, run_row
 from workflows.storage.sqlite.database import SQLITE
-from workflows.storage.sqlite.outbox import OutboxOperations
 from workflows.storage.sqlite.signals import SignalOperations, signalled
 from workflows.storage.tables import RUN_COLUMNS
 
@@ -51,7 +50,7 @@ STANDING = "select state, fence, inbox_seq, cancel_requested from runs where run
 RUN = f"select {RUN_COLUMNS} from runs where run_id = ?1"
 
 
-class StepOperations(SignalOperations, OutboxOperations):
+class StepOperations(SignalOperations):
     """Records steps and reads them back."""
 
     async def load(self, run_id: str, *, whole: bool = True) -> list[Record]:
@@ -72,7 +71,6 @@ class StepOperations(SignalOperations, OutboxOperations):
         path = batch.records[0].path if batch.records else "$end"
         for seq in batch.consumed:
             self._one(CONSUME, run_id, path, seq)
-        self._hint(batch.hints)
         for child in batch.children:
             self._insert_run(child)
         self._apply(batch.writes)
