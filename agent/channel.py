@@ -56,10 +56,25 @@ class Card(BaseModel):
 class Notes(Protocol):
     """Durable facts of a step in progress: a StepContext."""
 
-    intent_at: datetime | None
-    recovered: bool
-    attempt: int
-    fence: int
+    @property
+    def intent_at(self) -> datetime | None:
+        """When the step's first intent was committed."""
+        ...
+
+    @property
+    def recovered(self) -> bool:
+        """Whether an earlier claim had started the step and did not finish it."""
+        ...
+
+    @property
+    def attempt(self) -> int:
+        """The number of this try, from 1."""
+        ...
+
+    @property
+    def fence(self) -> int:
+        """The fence of this claim of the run."""
+        ...
 
     async def note(self, name: str, value: Any) -> None:
         """Commit a fact now."""

@@ -52,6 +52,11 @@ class Callbacks:
                 told = callback(moment)
                 if inspect.isawaitable(told):
                     await told
+        except asyncio.CancelledError as error:
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise
+            structlog.get_logger().warning("callback_failed", callback=name, error=f"{type(error).__name__}: {error}")
         except Exception as error:
             structlog.get_logger().warning("callback_failed", callback=name, error=f"{type(error).__name__}: {error}")
 

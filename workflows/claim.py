@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -53,6 +54,9 @@ class Claim:
         self._store_time: datetime | None = None
         self._asked_at = 0.0
         self.interruption = Interruption()
+        self._told_to_cancel = False
+        self.failing = False
+        """Whether a failure was recorded in this walk: from then on no cancel can end the run in another way."""
         self.backwards = False
         """Whether the run has failed for good, so that it only undoes what it did."""
         self.remember(records)
@@ -74,7 +78,7 @@ class Claim:
 
     @property
     def cancel_requested(self) -> bool:
-        return self.recorder.cancel_requested or self.interruption.flow is Cancelled
+        return self.recorder.cancel_requested or self._told_to_cancel
 
     async def now(self) -> datetime:
         """The store's time, asked for once a second at most. Deadlines are set by the store's own."""
@@ -85,21 +89,25 @@ class Claim:
 
     def interrupt(self, flow: type[Cancelled | Draining] = Cancelled) -> None:
         """Somebody asked the run to stop, or the worker is leaving. What undoes a failed run's work is not stopped by a cancel."""
+        self._told_to_cancel = self._told_to_cancel or flow is Cancelled
         self.interruption.note(flow)
         if not self.backwards or flow is Draining:
             self.interruption.strike()
 
-    async def boundary(self) -> None:
+    async def boundary(self, *, binding: bool = False) -> None:
         """Between two steps: commit what has to be, and stop here if the run was cancelled or the worker is leaving.
+
+        Before a step that shows its value to the world under a key (`binding`) that is everything: the same key must not come with
+        another value later, because a pure result it follows from was never written.
 
         A run that goes backwards is past cancelling: what it has done is being undone.
         """
-        await self.recorder.flush()
+        await self.recorder.flush(everything=binding)
         self.stop_if_told()
 
     def stop_if_told(self) -> None:
         """Raise Cancelled or Draining if the run was asked to stop or the worker is leaving, as far as this process knows."""
-        if self.cancel_requested and not self.backwards:
+        if self.cancel_requested and not self.backwards and not self.failing:
             raise Cancelled
         if self._draining():
             raise Draining
@@ -115,11 +123,16 @@ class Claim:
                 record, durable=durable, consumed=attached.consumed, writes=attached.writes, children=attached.children
             )
             if attached.state:
-                self.state.apply(attached.state)
                 self._remember_state(record.path, attached.state, durable=durable)
 
+    @property
+    def _next_seq(self) -> int:
+        """The number the next record will have: they are committed in the order they are buffered."""
+        return self.run.step_seq + self.recorder.added + 1
+
     def _remember_state(self, path: str, changes: dict[str, Any], *, durable: bool) -> None:
-        record = Record(f"{path}!state", Status.NOTE, to_json(changes))
+        record = Record(f"{path}!state", Status.NOTE, to_json(changes), seq=self._next_seq)
+        self.state.apply(changes, seq=record.seq)
         self.records[record.path] = record
         self.recorder.add(record, durable=durable)
 
@@ -133,7 +146,7 @@ class Claim:
     def checkpoint(self, path: str, record: Record) -> None:
         """Buffer a checkpoint of the loop at `path`; the rounds behind it are forgotten."""
         self.records = {each: kept for each, kept in self.records.items() if not each.startswith(f"{path}#")}
-        self.record(record, durable=False)
+        self.record(replace(record, seq=self._next_seq), durable=False)
 
     # Signals
 

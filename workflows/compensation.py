@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from workflows.effects import Effect, Retry
-from workflows.errors import InputError, StepFailedError, describe
+from workflows.errors import Bailed, InputError, StepFailedError, describe
 from workflows.step import Step
 
 Completed = tuple[Step[Any, Any], str, Any]
@@ -38,6 +38,8 @@ async def compensate(
             continue
         try:
             await run(undo_step(step), undo_path(path), output)
+        except Bailed:
+            continue  # it is undone, and there is no workflow to end early
         except (StepFailedError, InputError) as error:
             failures.append(describe(error))
     return failures

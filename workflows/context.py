@@ -90,20 +90,54 @@ class StepContext:
         recovered: bool = False,
     ) -> None:
         self._host = host
-        self.intent_at = intent_at
-        """When the first intent of a RECONCILE or IRREVERSIBLE step was committed (that process's wall clock), else None."""
-        self.recovered = recovered
-        """Whether an earlier claim of the run had started this step and did not finish it."""
-        self.started_at = datetime.now(UTC)
+        self._intent_at = intent_at
+        self._recovered = recovered
+        self._started_at = datetime.now(UTC)
+        self._attempt = attempt
         self.path = path
-        self.attempt = attempt
         run = host.run
         self.run_id = run.run_id
         self.tenant = run.tenant
         self.key = run.key
-        self.fence = run.fence
         self.attached = Attached()
         self.signals = Signals(host, self.attached)
+
+    # What another try may find changed: a pure step that looks at it is recorded
+
+    @property
+    def fence(self) -> int:
+        """The fence of this claim of the run."""
+        self.attached.observed = True
+        return self._host.run.fence
+
+    @property
+    def attempt(self) -> int:
+        """The number of this try, from 1."""
+        self.attached.observed = True
+        return self._attempt
+
+    @property
+    def started_at(self) -> datetime:
+        """When this try began, by this process's wall clock, aware UTC."""
+        self.attached.observed = True
+        return self._started_at
+
+    @property
+    def intent_at(self) -> datetime | None:
+        """When the first intent of a RECONCILE or IRREVERSIBLE step was committed (that process's wall clock), else None."""
+        self.attached.observed = True
+        return self._intent_at
+
+    @property
+    def recovered(self) -> bool:
+        """Whether an earlier claim of the run had started this step and did not finish it."""
+        self.attached.observed = True
+        return self._recovered
+
+    @property
+    def began(self) -> datetime:
+        """`started_at`, for the record."""
+        return self._started_at
 
     @property
     def log(self) -> Any:
@@ -131,6 +165,7 @@ class StepContext:
     @property
     def cancelled(self) -> bool:
         """Whether somebody asked the run to stop."""
+        self.attached.observed = True
         return self._host.cancel_requested
 
     @property

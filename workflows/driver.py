@@ -53,8 +53,16 @@ class FailedRun(BaseModel):
         """What there is to tell of a run that ended in `state`."""
         return cls(
             run_id=run.run_id, workflow=run.workflow, key=run.key, state=state, failure=to_jsonable_python(failure or {}),
-            input=from_json(run.input or b"null"),
+            input=_readable(run.input),
         )  # fmt: skip
+
+
+def _readable(data: bytes | None) -> Any:
+    """A value, or None where it can't be read any more: the end of its run is told all the same."""
+    try:
+        return from_json(data or b"null")
+    except ValueError:
+        return None
 
 
 class Driver:
@@ -120,6 +128,7 @@ class Driver:
         if not claim.records:
             await workflow.callbacks.tell("on_start", Moment(claim.run, RunState.RUNNING))
         output = await Interpreter(DurableEffects(claim, self.tracer, runner)).walk(workflow, value)
+        claim.only_forwards()  # its failure may have come from what is now mended; it is being undone all the same
         return await self._done(claim, workflow, output)
 
     @staticmethod
@@ -199,7 +208,7 @@ class Driver:
         if handler is None:
             return ()
         values = {
-            "run_id": str(uuid5(NAMESPACE, f"{run.run_id}/on-failure")),
+            "run_id": str(uuid5(NAMESPACE, f"{run.run_id}/on-failure/{run.fence}")),
             "tenant": run.tenant,
             "workflow": handler.id,
             "version": handler.version,

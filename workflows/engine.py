@@ -15,7 +15,7 @@ from workflows.catalogue import Catalogue
 from workflows.clock import Clock, Sweep
 from workflows.doctor import Finding, diagnose
 from workflows.driver import Driver
-from workflows.errors import NoExecutorError
+from workflows.errors import InputError, NoExecutorError
 from workflows.execution import Execution, StoreExecution
 from workflows.graph import Workflow
 from workflows.ids import uuid7
@@ -218,6 +218,7 @@ class Engine:
         writes: Sequence[Write] = (),
     ) -> SignalOutcome:
         """Give a signal to the live run of `key`, or start one with it. Accepted when this returns; Redis only makes it quick."""
+        _check_name(name)
         new = self._new(workflow, None, tenant=tenant, key=key, run_id=None)
         data = encode(payload, Any, where=f"the signal {name!r}")
         outcome = await self.execution.signal_with_start(
@@ -253,6 +254,7 @@ class Engine:
         self, run_id: str, name: str, payload: Any = None, *, tenant: str = DEFAULT_TENANT, dedup_key: str | None = None
     ) -> SignalOutcome:
         """Give a signal to a known live run. The outcome's run_id is None if it has ended or the signal was there before."""
+        _check_name(name)
         data = encode(payload, Any, where=f"the signal {name!r}")
         outcome = await self.execution.runs.signal(
             run_id, tenant=tenant, name=name, dedup_key=dedup_key or str(uuid7()), payload=data
@@ -334,3 +336,8 @@ class Engine:
 
 def _limits(queues: Sequence[str] | Mapping[str, int], concurrency: int) -> Mapping[str, int]:
     return queues if isinstance(queues, Mapping) else dict.fromkeys(queues, concurrency)
+
+
+def _check_name(signal: str) -> None:
+    if not signal or signal.startswith("$"):
+        raise InputError(f"a signal can't be called {signal!r}: names that begin with $ are the engine's own")

@@ -109,14 +109,15 @@ class StoreExecution:
             await self._tell_workers(run.queue)
             return started
         try:
-            started = await self._store.start(own, writes=writes)
+            started, claimed = await self._store.start_owned(own, writes=writes)
         except BaseException:
             worker.decline(own)
             raise
-        if started == own.run_id:
+        if claimed:
             worker.begin(own)
         else:
             worker.decline(own)
+            await self._tell_workers()
         return started
 
     async def signal_with_start(

@@ -28,7 +28,8 @@ def at_or_below(path: str, target: str) -> bool:
 
 def cut_of(records: Iterable[Record], target: str) -> int | None:
     """The `seq` of the first record at or below `target`, or None if the run never came there."""
-    return min((record.seq for record in records if at_or_below(record.path, target)), default=None)
+    found = (each.seq for each in records if at_or_below(each.path, target) and each.path != f"{target}!input")
+    return min(found, default=None)
 
 
 def undone(records: Mapping[str, Record]) -> set[str]:
@@ -40,16 +41,26 @@ def undone(records: Mapping[str, Record]) -> set[str]:
     }
 
 
-def left_out(records: Mapping[str, Record]) -> tuple[str, ...]:
-    """The paths a fork must not copy: of steps that were undone, and of how the source ended."""
+def left_out(records: Mapping[str, Record], *, cut: int, target: str, overridden: bool) -> tuple[str, ...]:
+    """The paths below `cut` a fork must not copy: of steps that were undone, of how the source ended, what was begun and has no end there
+    (the fork begins it anew, or asks), and the input that an earlier fork had put where this one puts its own.
+    """
     gone = undone(records)
+    ended = {path for path, record in records.items() if record.seq < cut and record.status is not Status.INTENT}
     return tuple(
         path
         for path, record in records.items()
         if path == "$failed"
         or path.endswith("!undo")
+        or (record.status is Status.INTENT and begun_at(path) not in ended)
+        or (overridden and path == f"{target}!input")
         or any(path == each or path.startswith(f"{each}!") for each in gone)
     )
+
+
+def begun_at(intent: str) -> str:
+    """The path of the step that an intent is of: "charge" for "charge!intent" and "charge~2!intent#1"."""
+    return intent.rpartition("!intent")[0].partition("~")[0]
 
 
 def node_at(workflow: Workflow[Any, Any], path: str) -> Any:
@@ -93,11 +104,18 @@ class Original:
             return None
         return record if path not in self._undone and self._inputs.get(path) == data else None
 
+    def changes(self, path: str) -> Record | None:
+        """What the step set of the run's state."""
+        return self._records.get(f"{path}!state")
+
     def known(self, path: str) -> dict[str, Any]:
         """What the source did at `path`, for the operator who decides."""
         record = self._records.get(path)
         if record is None:
-            return {"status": "never reached"}
+            begun = any(
+                each.status is Status.INTENT and begun_at(other) == path for other, each in self._records.items()
+            )
+            return {"status": "begun, outcome unknown" if begun else "never reached"}
         return {
             "status": "undone" if path in self._undone else record.status.value,
             "input": (self._inputs.get(path) or b"").decode(),

@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from pydantic import create_model
 from pydantic_core import to_jsonable_python
 
 from workflows.claim import Claim
@@ -10,7 +11,7 @@ from workflows.context import StepContext
 from workflows.fork import ForkDecision, Original
 from workflows.step import Step
 from workflows.storage.base import Record, Status
-from workflows.values import check, encode
+from workflows.values import encode
 
 
 class ForkedSteps:
@@ -29,12 +30,11 @@ class ForkedSteps:
         data = encode(value, step.input, where=f"the input of {path}")
         found = self._original.result(path, data)
         if found is not None:
-            return self._reuse(Record(path, found.status, found.output))
+            return self._reuse(Record(path, found.status, found.output), self._original.changes(path))
         decision = await self._decision(step, path, data)
         if decision.action == "run":
             return None
-        output = check(decision.output, step.output, where=f"the output given for {path}")
-        return self._reuse(Record(path, Status.OK, encode(output, step.output, where=path)))
+        return self._reuse(Record(path, Status.OK, encode(decision.output, step.output, where=path)))
 
     async def _decision(self, step: Step[Any, Any], path: str, data: bytes) -> ForkDecision:
         assert self._original is not None
@@ -45,12 +45,16 @@ class ForkedSteps:
             "input": data.decode(),
             "source": self._original.known(path),
         }
-        decision: ForkDecision = await self._claim.answer(ctx, question, ForkDecision)
+        # With the step's own type of output, so that one that does not fit is refused and the question stays.
+        fitting = create_model("ForkDecision", __base__=ForkDecision, output=(step.output | None, None))
+        decision: ForkDecision = await self._claim.answer(ctx, question, fitting)
         noted = Record(ctx.path, Status.NOTE, encode(to_jsonable_python(decision), Any, where=ctx.path))
         self._claim.record(noted, ctx)
         return decision
 
-    def _reuse(self, record: Record) -> Record:
+    def _reuse(self, record: Record, changes: Record | None = None) -> Record:
+        if changes is not None:
+            self._claim.record(Record(changes.path, changes.status, changes.output))
         self._claim.record(Record(f"{record.path}!reused", Status.NOTE, b"null"))
         self._claim.record(record)
         return record

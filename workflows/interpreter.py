@@ -13,7 +13,7 @@ from pydantic import AwareDatetime, Field
 from workflows.authored import defined_workflow
 from workflows.boundaries import MAX_SECONDS
 from workflows.conditions import Condition
-from workflows.errors import Bailed, ControlFlow, IterationLimitError, NoBranchError, Suspended
+from workflows.errors import Bailed, Cancelled, ControlFlow, IterationLimitError, NoBranchError, Suspended
 from workflows.graph import Authored, Branch, Entry, ForEach, Loop, Map, Parallel, Sleep, Then, WaitFor, Workflow
 from workflows.paths import Scope
 from workflows.projection import Projection
@@ -206,14 +206,15 @@ class Interpreter:
 
 
 def _worst(outcomes: list[Any]) -> list[Any]:
-    """Losing the run or leaving it goes first, then a failure, then an early end, then a suspension with the earliest time."""
+    """Losing the run or leaving it goes first, then a failure, a cancel, an early end, and a suspension with the earliest time."""
     raised = [each for each in outcomes if isinstance(each, BaseException)]
     if not raised:
         return outcomes
     waiting = [each for each in raised if isinstance(each, Suspended)]
     flows = [each for each in raised if isinstance(each, ControlFlow) and not isinstance(each, Suspended | Bailed)]
     failures = [each for each in raised if not isinstance(each, ControlFlow)]
-    for worst in (*flows, *failures, *(each for each in raised if isinstance(each, Bailed))):
+    lost = [each for each in flows if not isinstance(each, Cancelled)]
+    for worst in (*lost, *failures, *flows, *(each for each in raised if isinstance(each, Bailed))):
         raise worst
     times = [each.until for each in waiting if each.until is not None]
     looks = [each.seen for each in waiting if each.seen is not None]

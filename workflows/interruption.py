@@ -16,8 +16,8 @@ class Interruption:
         self._tasks: set[asyncio.Task[Any]] = set()
 
     def note(self, flow: type[Cancelled | Draining]) -> None:
-        """Remember why. The first reason stays."""
-        self.flow = self.flow or flow
+        """Remember why. A worker that leaves goes before a run that is to stop: the next one stops it."""
+        self.flow = flow if flow is Draining or self.flow is None else self.flow
 
     def strike(self) -> None:
         """Stop what is interruptible now; never from within the very step."""

@@ -52,6 +52,7 @@ class Recorder:
         self._abandoned = abandoned
         self._dispatched = dispatched
         self._pending: list[StepBatch] = []
+        self.added = 0
         self._durable = False
         self._quiet = asyncio.Event()
         self._quiet.set()
@@ -71,14 +72,16 @@ class Recorder:
         """Buffer a record. One that is not `durable` (a pure result) rides in the next write and never causes one."""
         batch = StepBatch((record,), tuple(consumed), tuple(children), tuple(writes))
         self._pending.append(batch)
+        self.added += 1
         self._durable = self._durable or durable or bool(consumed or writes or children)
 
     def drop(self) -> None:
         """Forget what is buffered: it can't be committed."""
         self._pending, self._durable = [], False
 
-    async def flush(self) -> None:
-        """Commit what is buffered, if any of it has to be, and wait for what is being committed. Raises StaleFence."""
+    async def flush(self, *, everything: bool = False) -> None:
+        """Commit what is buffered, if any of it has to be, or `everything`, and wait for what is being committed. Raises StaleFence."""
+        self._durable = self._durable or (everything and bool(self._pending))
         if not self._durable and self._lost is None and self._quiet.is_set():
             return
         async with self._writing():

@@ -10,7 +10,7 @@ from pydantic_core import from_json
 
 from workflows.context import StepContext
 from workflows.effects import Effect
-from workflows.errors import Bailed, ControlFlow, DivergedError, StepFailedError, Suspended, WorkflowError
+from workflows.errors import Bailed, ControlFlow, DivergedError, StepFailedError, Suspended
 from workflows.graph import Loop, WaitFor, Workflow
 from workflows.interpreter import Interpreter
 from workflows.pubsub.base import Event
@@ -43,7 +43,7 @@ async def replay(workflow: Workflow[Any, Any], run: RunRow, records: Iterable[Re
     try:
         value = decode(run.input, workflow.input, where=f"the input of {workflow.id}")
         output = await Interpreter(effects).walk(workflow, value)
-    except (WorkflowError, ControlFlow) as end:
+    except (Exception, ControlFlow) as end:
         stopped = end
     effects.check_fit(workflow)
     return Replayed(effects.inputs, effects.state, output, stopped)

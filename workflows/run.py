@@ -20,7 +20,7 @@ from workflows.errors import (
 from workflows.fork import cut_of, left_out, node_at
 from workflows.ids import uuid7
 from workflows.pubsub.base import Event, Offset, PubSub, PubSubUnavailableError
-from workflows.snapshot import Snapshot, fold, is_end
+from workflows.snapshot import Snapshot, fold
 from workflows.storage.base import Fork, Record, RunRow, RunState, Status
 from workflows.suspension import Suspension, answer_key, answer_name, open_suspensions, progress
 from workflows.values import check, decode, encode
@@ -156,7 +156,9 @@ class Run(Generic[Out]):
         data = self._override(row, path, override["input"]) if override else None
         fork = Fork(
             str(uuid7()), self.id, self.tenant, cut or 1, row.input if path or data is None else data, paused=paused,
-            leave_out=left_out({record.path: record for record in records}),
+            leave_out=left_out(
+                {record.path: record for record in records}, cut=cut or 1, target=path, overridden=data is not None
+            ),
             records=(Record(f"{path}!input", Status.NOTE, data),) if path and data is not None else (),
         )  # fmt: skip
         if not await self._runs.fork(fork):
@@ -184,7 +186,7 @@ class Run(Generic[Out]):
             while True:
                 records = [record for record in await self.steps() if record.path not in before]
                 row = await self.row()
-                if not row.state.live or (row.state is RunState.SUSPENDED and any(is_end(each) for each in records)):
+                if not row.state.live or (row.state is RunState.SUSPENDED and records):
                     return [record for record in await self.steps() if record.path not in before]
                 await asyncio.sleep(self._poll_s / 10)
 
@@ -213,10 +215,11 @@ class Run(Generic[Out]):
 
     async def suspensions(self) -> list[Suspension]:
         """What the run asks for and nobody has answered, in the order it was asked."""
+        await self.row()
+        answered = {
+            signal.dedup_key for signal in await self._runs.inbox(self.id)
+        }  # first: an answer leaves it for the records
         waiting = open_suspensions({record.path: record for record in await self.steps()})
-        if not waiting:
-            return []
-        answered = {signal.dedup_key for signal in await self._runs.inbox(self.id)}
         return [each for each in waiting if each.answer_key not in answered]
 
     async def resume(self, value: Any, *, path: str | None = None, number: int | None = None) -> None:

@@ -66,6 +66,9 @@ class StepRunner:
                 return self._replay(step, path, record)
         output = await self._traced(step, path, value, effect)
         if self._callbacks.on_step is not None:
+            await (
+                self._claim.recorder.flush()
+            )  # a callback may take its time, and what was done must be known meanwhile
             await self._callbacks.tell("on_step", Moment(self._claim.run, RunState.RUNNING, path=path, output=output))
         return output
 
@@ -102,7 +105,7 @@ class StepRunner:
             await (claim.boundary() if cut_off else self._intend(intent))
             return await self._tries(step, path, value, effect, recovered=cut_off)
         if effect is not Effect.PURE:
-            await claim.boundary()
+            await claim.boundary(binding=effect is Effect.IDEMPOTENT)
             await asyncio.sleep(0)  # and pass it before one of them has a record to write
         return await self._tries(step, path, value, effect)
 
@@ -158,7 +161,7 @@ class StepRunner:
                 raise  # no failure of the step: the run is given back and goes on when storage does
             except Exception as error:
                 self._claim.inbox.give_back(ctx.attached.consumed)
-                if effect is Effect.IRREVERSIBLE and isinstance(error, TimeoutError):
+                if effect is Effect.IRREVERSIBLE and isinstance(error, TimeoutError) and not _proves(step, error):
                     return self._record_interrupted(step, path, Interrupted(reason="it did not answer in time"))
                 if step.retry is None or not step.retry.allows(error, tries=tries, effect=effect):
                     raise self._fail(path, error) from error
@@ -179,12 +182,13 @@ class StepRunner:
     def _record_end(self, ctx: StepContext, status: Status, data: bytes, effect: Effect) -> None:
         if effect is Effect.PURE and status is Status.OK and not ctx.attached.observed:
             return
-        record = Record(ctx.path, status, data, started_at=ctx.started_at)
+        record = Record(ctx.path, status, data, started_at=ctx.began)
         self._claim.record(record, ctx, durable=effect is not Effect.PURE)
 
     def _fail(self, path: str, error: Exception) -> StepFailedError:
         failure = describe(error)
         self._claim.record(Record(path, Status.FAILED, error=failure))
+        self._claim.failing = True
         return StepFailedError(path, failure)
 
     def _record_interrupted(self, step: Step[Any, Any], path: str, value: Interrupted) -> Any:
@@ -226,3 +230,8 @@ class StepRunner:
     async def compensate(self) -> list[dict[str, Any]]:
         """Undo completed steps in reverse order. Returns the failures, empty if all was undone."""
         return await compensate(self.completed, partial(self.run, undoes=True))
+
+
+def _proves(step: Step[Any, Any], error: Exception) -> bool:
+    """Whether an exception proves that an irreversible step did nothing."""
+    return step.retry is not None and isinstance(error, step.retry.not_started)

@@ -12,6 +12,7 @@ from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Any, Literal, NamedTuple, Protocol
 
+from workflows.errors import InputError
 from workflows.storage.retention import Retention, Swept
 from workflows.storage.schema import Select, Table, Write
 from workflows.storage.traces import SpanKey, SpanRow, TracePart
@@ -215,8 +216,8 @@ class EndOutcome:
 class Fork:
     """A copy of an ended run up to a record, to go on from there.
 
-    Records with a `seq` below `cut` are copied with it, but for the paths of `leave_out`. All signals are copied but what told the source
-    to stop or to step, unread where none of the copied records used them. `records` follow from `cut` on; `input` is the new run's.
+    Records with a `seq` below `cut` are copied with it, but for the paths of `leave_out`. Signals are copied but for what told the source
+    to stop or to step, unread where none of the copied records used them; answers only where one did, for they were given to its questions. `records` follow from `cut` on; `input` is the new run's.
     """
 
     run_id: str
@@ -355,6 +356,13 @@ class Firing:
     run_state: RunState | None = None
 
 
+def own_id(run: NewRun, tenant: str) -> str:
+    """The id of a run that is there already and belongs to `tenant`. Raises InputError if that is another one than `run`'s."""
+    if tenant != run.tenant:
+        raise InputError(f"the run id {run.run_id!r} can't be used: choose another one")
+    return run.run_id
+
+
 class StoreUnavailableError(Exception):
     """Storage can't be reached now; try again later. What was asked may or may not have happened."""
 
@@ -452,7 +460,14 @@ class Store(Protocol):
 
     # Runs
     async def start(self, run: NewRun, *, writes: Sequence[Write] = ()) -> str:
-        """Insert a run, ready. If a live run has its key already, nothing is inserted and that run's id is returned."""
+        """Insert a run, ready. If a live run has its key already, nothing is inserted and that run's id is returned.
+
+        Raises InputError if another tenant has a run of this id.
+        """
+        ...
+
+    async def start_owned(self, run: NewRun, *, writes: Sequence[Write] = ()) -> tuple[str, bool]:
+        """`start`, and whether the run was inserted as its `owner`'s, under fence 1: nothing else tells a worker that it may begin."""
         ...
 
     async def step(self, run_id: str, fence: int, batch: StepBatch) -> StepOutcome:

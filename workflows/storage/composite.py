@@ -104,6 +104,10 @@ class CompositeStore:
         self._ride(writes, "start")
         return await self.default.start(run, writes=writes)
 
+    async def start_owned(self, run: NewRun, *, writes: Sequence[Write] = ()) -> tuple[str, bool]:
+        self._ride(writes, "start_owned")
+        return await self.default.start_owned(run, writes=writes)
+
     async def step(self, run_id: str, fence: int, batch: StepBatch) -> StepOutcome:
         self._ride(batch.writes, "step")
         return await self.default.step(run_id, fence, batch)

@@ -22,7 +22,8 @@ i as (insert into steps (run_id, path, seq, fence, status, output, error, starte
       select $1, path, $4 - 1 + n, 0, status, output, null, started, threadline_now() from added, g),
 s as (insert into signals (run_id, seq, name, dedup_key, payload, created_at, carried, consumed_by)
       select $1, s.seq, s.name, s.dedup_key, s.payload, s.created_at, s.carried, (select path from kept where path = s.consumed_by)
-        from signals s, g where s.run_id = $2 and s.name not in ('$cancel', '$step', '$go-on'))
+        from signals s, g where s.run_id = $2 and s.name not in ('$cancel', '$step', '$go-on')
+   and (s.name not like '$resume:%' or exists (select from kept where path = s.consumed_by)))
 """
 """`o` locks the source, so that nothing deletes or redrives it meanwhile, and finds none that is live."""
 

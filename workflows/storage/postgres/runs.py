@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from workflows.storage.base import EndOutcome, NewRun, RunRow, RunState, StoreUnavailableError
+from workflows.storage.base import EndOutcome, NewRun, RunRow, RunState, StoreUnavailableError, own_id
 from workflows.storage.postgres.database import POSTGRES
 from workflows.storage.postgres.signals import SIGNALLED, WAKE_PARENT, SignalOperations
 from workflows.storage.rows import run_row
@@ -18,11 +18,12 @@ g as (
                     max_attempts, available_at, paused, state, owner, fence, attempts)
   select $1, $2, $3, $4, $5, $6, $7::bigint, $8::bytea, $9, $10, $11, $12, $13::bigint, coalesce($14::timestamptz, threadline_now()),
          $15::boolean, case when lives then 'running' else 'ready' end, case when lives then $16 end, lives::int, lives::int from o
-  on conflict do nothing returning run_id, tenant)
+  on conflict do nothing returning run_id, tenant, owner)
 """
-START_RESULT = "(select run_id from g) as run_id"
+START_RESULT = "(select owner from g) as owner"
 
-EXISTS = "select 1 from runs where run_id = $1"
+# $1 run
+TENANT_OF = "select tenant from runs where run_id = $1"
 
 # $1 tenant $2 workflow $3 key
 LIVE_RUN = f"select run_id from runs where tenant = $1 and workflow = $2 and key = $3 and {LIVE}"
@@ -73,16 +74,21 @@ class RunOperations(SignalOperations):
     """Starts, ends and lists runs."""
 
     async def start(self, run: NewRun, *, writes: Sequence[Write] = ()) -> str:
+        return (await self.start_owned(run, writes=writes))[0]
+
+    async def start_owned(self, run: NewRun, *, writes: Sequence[Write] = ()) -> tuple[str, bool]:
         for _ in range(3):  # a live run may end between the two statements
             row = await self._guarded(
                 START, START_RESULT, run.run_id, run.tenant, run.workflow, run.version, run.key, run.queue, run.priority, run.input,
                 run.trace_id, run.deployment, run.parent_id, run.parent_path, run.max_attempts, run.available_at, run.paused,
                 run.owner, writes=writes,
             )  # fmt: skip
-            if row["applied"] or await self._row(EXISTS, run.run_id) is not None:
-                return run.run_id
+            if row["applied"]:
+                return run.run_id, run.owner is not None and row["owner"] == run.owner
+            if (taken := await self._row(TENANT_OF, run.run_id)) is not None:
+                return own_id(run, taken[0]), False
             if (live := await self._row(LIVE_RUN, run.tenant, run.workflow, run.key)) is not None:
-                return str(live[0])
+                return str(live[0]), False
         raise StoreUnavailableError(
             f"the run {run.run_id} could not be inserted for key {run.key!r}: its live run keeps changing"
         )

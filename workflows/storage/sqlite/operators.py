@@ -34,6 +34,7 @@ insert into signals (run_id, seq, name, dedup_key, payload, created_at, carried,
 select ?1, s.seq, s.name, s.dedup_key, s.payload, s.created_at, s.carried,
        (select k.path from steps k where k.run_id = ?1 and k.path = s.consumed_by)
   from signals s where s.run_id = ?2 and s.name not in ('$cancel', '$step', '$go-on')
+   and (s.name not like '$resume:%' or exists (select 1 from steps k where k.run_id = ?1 and k.path = s.consumed_by))
 """
 
 # ?1 run ?2 now

@@ -6,11 +6,11 @@ from datetime import datetime
 from typing import Any
 
 from workflows.storage import dialect
-from workflows.storage.base import EndOutcome, NewRun, RunRow, RunState, Signal
+from workflows.storage.base import EndOutcome, NewRun, RunRow, RunState, Signal, own_id
 from workflows.storage.rows import run_row, signal
 from workflows.storage.schema import Write
 from workflows.storage.sqlite.database import SQLITE
-from workflows.storage.sqlite.signals import INBOX, signalled
+from workflows.storage.sqlite.signals import INBOX, OWNED, signalled
 from workflows.storage.sqlite.steps import StepOperations
 from workflows.storage.tables import RUN_COLUMNS
 
@@ -22,6 +22,9 @@ update runs set state = ?3, owner = null, output = ?5, error = ?6, finished_at =
 
 # ?1 run ?2 state ?3 fence
 ENDED = "select state = ?2 and fence = ?3 from runs where run_id = ?1"
+
+# ?1 run
+TENANT_OF = "select tenant from runs where run_id = ?1"
 
 # ?1 run ?2 number ?3 successor ?4 number there
 CARRY = "update signals set run_id = ?3, seq = ?4, carried = 1 where run_id = ?1 and seq = ?2"
@@ -57,12 +60,16 @@ class RunOperations(StepOperations):
     """Starts, ends and lists runs."""
 
     async def start(self, run: NewRun, *, writes: Sequence[Write] = ()) -> str:
-        def insert() -> str:
+        return (await self.start_owned(run, writes=writes))[0]
+
+    async def start_owned(self, run: NewRun, *, writes: Sequence[Write] = ()) -> tuple[str, bool]:
+        def insert() -> tuple[str, bool]:
             if run.key is not None and (live := self._live(run)) is not None:
-                return live
-            if self._insert_run(run):
-                self._apply(writes)
-            return run.run_id
+                return live, False
+            if not self._insert_run(run):
+                return own_id(run, self._one(TENANT_OF, run.run_id)[0]), False
+            self._apply(writes)
+            return run.run_id, run.owner is not None and self._one(OWNED, run.run_id, run.owner) is not None
 
         return await self._transact(insert, tenant=run.tenant)
 
