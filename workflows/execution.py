@@ -117,7 +117,7 @@ class StoreExecution:
             worker.begin(own)
         else:
             worker.decline(own)
-            await self._tell_workers()
+            await self._tell_workers(run.queue)
         return started
 
     async def signal_with_start(
