@@ -68,6 +68,60 @@ async def test_one_that_hangs_is_given_up(boot: Boot, monkeypatch: Any) -> None:
         assert await (await engine.start(flow, 2)).result(timeout=10) == 5
 
 
+async def test_one_that_is_cancelled_inside_harms_nothing(boot: Boot) -> None:
+    """Its CancelledError is its own affair, no order to the run to stop."""
+
+    async def cancelled(moment: Moment) -> None:
+        task = asyncio.create_task(asyncio.Event().wait())
+        task.cancel()
+        await task
+
+    callbacks = Callbacks(
+        on_start=cancelled, on_step=cancelled, on_suspend=cancelled, on_finish=cancelled, on_error=cancelled
+    )
+    ran: list[int] = []
+
+    @step
+    async def charge(n: int) -> Any:
+        ran.append(n)
+        return n
+
+    flow = workflow("w", callbacks=callbacks).then(charge).wait_for("go", int).then(charge.named("again")).commit()
+    async with boot(flow) as engine:
+        run = await engine.start(flow, 1)
+        await in_state(engine, run.id, RunState.SUSPENDED)
+        await engine.signal(run.id, "go", 2)
+        assert await run.result(timeout=10) == 2
+    assert ran == [1, 2]
+
+
+async def test_what_was_done_is_recorded_while_one_hangs(boot: Boot) -> None:
+    """An effect whose record waited for a callback would be in doubt if the process died there."""
+    told, hang, ran = asyncio.Event(), asyncio.Event(), list[int]()
+
+    async def hangs(moment: Moment) -> None:
+        told.set()
+        await hang.wait()
+
+    @step
+    async def charge(n: int) -> Any:
+        ran.append(n)
+        return n
+
+    flow = workflow("w", callbacks=Callbacks(on_step=hangs)).then(charge).map(lambda n: n + 1).commit()
+    async with boot(flow) as engine:
+        run = await engine.start(flow, 1)
+        await told.wait()
+        await until(lambda: _recorded(run, "charge"))
+        hang.set()
+        assert await run.result(timeout=10) == 2
+    assert ran == [1]
+
+
+async def _recorded(run: Any, path: str) -> bool:
+    return path in [record.path for record in await run.steps()]
+
+
 async def test_items_of_a_list_tell_of_their_progress(boot: Boot) -> None:
     flow = workflow("w").wait_for("go", int).map(lambda n: list(range(n))).foreach(double, concurrency=2).commit()
     async with boot(flow) as engine:

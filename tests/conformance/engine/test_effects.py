@@ -2,15 +2,17 @@
 
 import asyncio
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
 from tests.conformance.engine.steps import READ, boom
-from tests.conformance.engines import Boot, kill, move_clock
+from tests.conformance.engines import Boot, in_state, kill, move_clock
 from workflows import (
     Effect,
     Interrupted,
     RunFailedError,
+    RunState,
     StepContext,
     step,
     workflow,
@@ -199,3 +201,63 @@ async def test_a_note_under_a_name_of_the_engines_own_is_refused(boot: Boot) -> 
     async with boot(flow) as engine:
         with pytest.raises(RunFailedError, match="'intent'"):
             await (await engine.start(flow, 1)).result(timeout=10)
+
+
+@pytest.mark.parametrize("looks_at", ["fence", "attempt"])
+async def test_a_pure_step_that_looks_at_which_try_it_is_in_is_recorded(boot: Boot, looks_at: str) -> None:
+    """It would compute something else when it is walked again, and take the run down another branch."""
+
+    @step(effect=Effect.PURE)
+    async def which(n: int, ctx: StepContext) -> int:
+        result: int = getattr(ctx, looks_at)
+        return result
+
+    did: list[str] = []
+
+    @step
+    async def one(n: int) -> Any:
+        did.append("one")
+        return 1
+
+    @step
+    async def another(n: int) -> Any:
+        did.append("another")
+        return 2
+
+    flow = workflow("w").then(which).branch((lambda n: n == 1, one), otherwise=another).wait_for("go", int).commit()
+    async with boot(flow) as engine:
+        run = await engine.start(flow, 0)
+        await in_state(engine, run.id, RunState.SUSPENDED)
+        before = did.copy()
+        await engine.signal(run.id, "go", 1)
+        await run.result(timeout=10)
+        assert "which" in [record.path for record in await run.steps()]
+    assert (len(did), did) == (1, before)
+
+
+async def test_an_idempotent_step_never_shows_two_values_under_one_key(boot: Boot) -> None:
+    """What its input was made from is committed before it begins: whoever knows the key has the first value for ever."""
+    started, seen = asyncio.Event(), list[tuple[str, str]]()
+
+    @step(effect=Effect.PURE)
+    async def stamp(n: int, ctx: StepContext) -> str:
+        return (await ctx.now()).isoformat()
+
+    @step(effect=Effect.IDEMPOTENT)
+    async def post(at: str, ctx: StepContext) -> str:
+        seen.append((ctx.idempotency_key, at))
+        if len(seen) == 1:
+            started.set()
+            await asyncio.Event().wait()
+        return at
+
+    flow = workflow("w").then(stamp).then(post).commit()
+    async with boot(flow) as first:
+        run = await first.start(flow, 1)
+        await started.wait()
+        await kill(first)
+        await move_clock(first, timedelta(minutes=1))
+        async with boot(flow, lease_s=0.2) as second:
+            result = await (await second.run(run.id)).result(timeout=10)
+    assert len(seen) == 2
+    assert {(key, at) for key, at in seen} == {(seen[0][0], result)}

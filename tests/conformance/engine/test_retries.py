@@ -2,6 +2,7 @@
 
 import asyncio
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -78,3 +79,22 @@ class TestRetries:
         async with boot(flow) as engine:
             with pytest.raises(RunFailedError, match="TimeoutError"):
                 await (await engine.start(flow, 1)).result(timeout=10)
+
+    async def test_a_failure_to_start_is_tried_again_also_if_it_is_a_kind_of_timeout(self, boot: Boot) -> None:
+        """Clients' connect timeouts are TimeoutErrors; the step's own time limit, after the start, is another matter."""
+        ran = []
+
+        class ConnectTimeout(TimeoutError):
+            pass
+
+        @step(retry=Retry(times=2, base=0.001, not_started=(ConnectTimeout,)))
+        async def charge(n: int) -> Any:
+            ran.append(n)
+            if len(ran) == 1:
+                raise ConnectTimeout("no connection")
+            return n
+
+        flow = workflow("w").then(charge).commit()
+        async with boot(flow) as engine:
+            assert await (await engine.start(flow, 1)).result(timeout=10) == 1
+        assert ran == [1, 1]

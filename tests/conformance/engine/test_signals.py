@@ -16,6 +16,7 @@ from workflows import (
     step,
     workflow,
 )
+from workflows.errors import InputError
 
 
 class TestSignals:
@@ -160,3 +161,15 @@ class TestRunsStartedWithAValue:
 async def _all(engine: Engine) -> list[Any]:
     rows = await engine.runs(tenant="default")
     return [await engine.run(row.run_id) for row in rows]
+
+
+async def test_a_name_of_the_engines_own_is_refused(boot: Boot) -> None:
+    """It would be accepted, and neither read nor carried over nor kept as a dead letter."""
+    flow = workflow("w").wait_for("go", int).commit()
+    async with boot(flow, worker=False) as engine:
+        run = await engine.start(flow, None)
+        with pytest.raises(InputError, match=r"\$price"):
+            await engine.signal(run.id, "$price", 1)
+        with pytest.raises(InputError, match=r"\$price"):
+            await engine.signal_with_start(flow, tenant="default", key="k", name="$price", dedup_key="d", payload=1)
+        assert [each.run_id for each in await engine.runs(tenant="default")] == [run.id]

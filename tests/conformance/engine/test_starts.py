@@ -8,6 +8,7 @@ import pytest
 from tests.conformance.engine.steps import READ, double
 from tests.conformance.engines import Boot, in_state, kill, until
 from workflows import Engine, RunState, step, workflow
+from workflows.errors import InputError
 
 
 @pytest.mark.store_only("a claim that begins with the first commit")
@@ -99,3 +100,40 @@ async def idle(engine: Engine) -> bool:
 
 async def truth(value: Any) -> bool:
     return bool(value)
+
+
+@pytest.mark.store_only("the row of a worker")
+@pytest.mark.parametrize("signalled", [False, True], ids=["started", "signalled"])
+async def test_a_worker_whose_row_is_gone_does_not_begin_it(boot: Boot, *, signalled: bool) -> None:
+    """It was taken for dead and has not noticed: nobody would free what it holds, and another works the run."""
+    ran: list[int] = []
+
+    @step
+    async def charge(n: int) -> Any:
+        ran.append(n)
+        return n
+
+    flow = workflow("w").wait_for("go", int).then(charge).commit() if signalled else workflow("w").then(charge).commit()
+    async with boot(flow, lease_s=60) as gone:
+        await until(lambda: idle(gone))
+        await gone.store.unregister(gone.worker.worker_id)
+        if signalled:
+            outcome = await gone.signal_with_start(flow, tenant="default", key="k", name="go", dedup_key="d", payload=7)
+            run = await gone.run(outcome.run_id)
+            assert not outcome.claimed
+        else:
+            run = await gone.start(flow, 7)
+        assert ((await run.row()).state, gone.worker.busy, ran) == (RunState.READY, False, [])
+        async with boot(flow, lease_s=60) as other:
+            assert await (await other.run(run.id)).result(timeout=10) == 7
+    assert ran == [7]
+
+
+async def test_an_id_that_another_tenant_has_used_is_refused(boot: Boot) -> None:
+    """Else it would be given a handle on a run it has no right to, or on none."""
+    flow = workflow("w").then(double).commit()
+    async with boot(flow) as engine:
+        await (await engine.start(flow, 1, tenant="T1", run_id="same")).result(timeout=10)
+        with pytest.raises(InputError, match="same"):
+            await engine.start(flow, 2, tenant="T2", run_id="same")
+        assert await (await engine.start(flow, 1, tenant="T1", run_id="same")).result(timeout=10) == 2

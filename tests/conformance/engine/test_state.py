@@ -1,5 +1,6 @@
 """Values that the steps of a run share."""
 
+import asyncio
 from collections.abc import Mapping
 from typing import Any
 
@@ -146,6 +147,42 @@ async def test_a_pure_steps_change_is_made_again_if_it_was_lost(boot: Boot) -> N
         await engine.signal(run.id, "go", 1)
         assert await run.result(timeout=10) == 8
         await until(lambda: _total(run, 8))
+
+
+async def test_it_is_what_the_records_say_also_after_a_second_walk_in_the_same_claim(boot: Boot) -> None:
+    """The first arm's change is committed last, and so it stays: a walk in the graph's order would leave the second's."""
+    gate, entered, go = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    @step(effect=READ)
+    async def a(n: int, ctx: StepContext) -> int:
+        await gate.wait()
+        ctx.set_state(last="a")
+        return n
+
+    @step(effect=READ)
+    async def b(n: int, ctx: StepContext) -> int:
+        ctx.set_state(last="b")
+        return n
+
+    @step(effect=READ)
+    async def wait(arms: Mapping[str, Any]) -> int:
+        entered.set()
+        await go.wait()
+        return 1
+
+    flow = workflow("w", state=Spent).parallel(a, b).then(wait).map(lambda _, state: state.last).commit()
+    async with boot(flow) as engine:
+        run = await engine.start(flow, 1)
+        await until(lambda: _recorded(run, "b"))
+        gate.set()
+        await entered.wait()
+        await engine.signal(run.id, "hello")
+        go.set()
+        assert (await run.result(timeout=10), (await run.state_at()).state["last"]) == ("a", "a")
+
+
+async def _recorded(run: Any, path: str) -> bool:
+    return path in [record.path for record in await run.steps()]
 
 
 async def _total(run: Any, wanted: int) -> bool:

@@ -295,6 +295,36 @@ class TestSignalsThatDoNotFit:
             assert await run.result(timeout=10) == 8
 
 
+class TakenMeanwhile:
+    """Reads of storage whose reader is slow: until it has the inbox, the run has taken what was in there."""
+
+    def __init__(self, runs: Any) -> None:
+        self._runs = runs
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._runs, name)
+
+    async def inbox(self, run_id: str) -> Any:
+        async def taken() -> bool:
+            return not await self._runs.inbox(run_id)
+
+        await until(taken)
+        return await self._runs.inbox(run_id)
+
+
+@pytest.mark.store_only("its records and its inbox are two reads of a store")
+async def test_a_question_that_was_answered_is_not_shown_as_open(boot: Boot) -> None:
+    """Also when the run takes the answer between the reads of who looks."""
+    flow = workflow("w").then(ask).then(double).wait_for("never", int).commit()
+    async with boot(flow) as engine:
+        run = await engine.start(flow, 1)
+        await waits_at(run, "ask")
+        await asleep(engine, run)
+        looking: Run[Any] = Run(TakenMeanwhile(engine.execution.runs), engine.pubsub, run.id, tenant="default")
+        await run.resume(1)
+        assert await looking.suspensions() == []
+
+
 async def _numbers(run: Run[Any], wanted: dict[str, int]) -> bool:
     return {each.path: each.number for each in await run.suspensions()} == wanted
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.conformance.engine.steps import READ, boom, double, increment
-from tests.conformance.engines import Boot, in_state, until
+from tests.conformance.engines import Boot, in_state, kill, move_clock, until
 from workflows import Effect, Run, RunFailedError, RunState, StepContext, step, workflow
 from workflows.errors import InputError, StateError
 
@@ -184,6 +184,186 @@ class TestEffects:
             assert await (await run.time_travel("double")).result(timeout=10) == ['"hello"']
             assert await (await run.time_travel()).result(timeout=10) == ['"hello"']
 
+    async def test_a_fork_of_a_fork_asks_the_operator_again(self, boot: Boot) -> None:
+        """What was decided for one value says nothing about another."""
+        till = Till()
+        flow = workflow("w").then(double).then(till.step()).commit()
+        async with boot(flow) as engine:
+            run = await engine.start(flow, 1)
+            await run.result(timeout=10)
+            first = await run.time_travel("double", input=2)
+            await until(lambda: asks(first, "charge!fork"))
+            await first.resume({"action": "run"})
+            assert await first.result(timeout=10) == 4
+            second = await first.time_travel("double", input=50)
+            await until(lambda: asks(second, "charge!fork"))
+            assert till.charged == [2, 4]
+
+    async def test_a_fork_of_a_run_that_failed_in_a_map_asks(self, boot: Boot) -> None:
+        """The run never came to the step behind it; that it is new makes it no less of an effect."""
+
+        def positive(n: int) -> int:
+            if n <= 0:
+                raise ValueError("not positive")
+            return n
+
+        till = Till()
+        flow = workflow("w").then(double).map(positive).then(till.step()).commit()
+        async with boot(flow) as engine:
+            run = await engine.start(flow, 0)
+            await in_state(engine, run.id, RunState.FAILED)
+            fork = await run.time_travel("double", input=2)
+            await until(lambda: asks(fork, "charge!fork"))
+            assert till.charged == []
+            await fork.resume({"action": "run"})
+            assert await fork.result(timeout=10) == 4
+
+    async def test_a_decision_that_does_not_fit_is_refused_and_the_question_stays(self, boot: Boot) -> None:
+        till = Till()
+        flow = workflow("w").then(double).then(till.step(Effect.IDEMPOTENT)).commit()
+        async with boot(flow) as engine:
+            run = await engine.start(flow, 1)
+            await run.result(timeout=10)
+            fork = await run.time_travel("double", input=1000)
+            await until(lambda: asks(fork, "charge!fork"))
+            with pytest.raises(InputError):
+                await fork.resume({"action": "use", "output": "no number"})
+            assert await asks(fork, "charge!fork")
+            await fork.resume({"action": "use", "output": 5})
+            assert await fork.result(timeout=10) == 5
+            assert till.charged == [2]
+
+    async def test_one_that_is_taken_from_the_source_keeps_the_state_it_set(self, boot: Boot) -> None:
+        @step(effect=Effect.IDEMPOTENT)
+        async def book(n: int, ctx: StepContext) -> int:
+            ctx.set_state(booked=n)
+            return n
+
+        flow = workflow("w").then(double).then(book).map(lambda n, state: state.get("booked")).commit()
+        async with boot(flow) as engine:
+            run = await engine.start(flow, 1)
+            assert await run.result(timeout=10) == 2
+            fork = await run.time_travel("double")
+            assert await fork.result(timeout=10) == 2
+            assert (await fork.state_at()).state == {"booked": 2}
+
+
+class TestAnEffectOfUnknownOutcome:
+    """It began in the source, which died before it was recorded."""
+
+    async def _forked(self, boot: Boot, *, then: Any) -> None:
+        entered, ran = asyncio.Event(), list[int]()
+
+        @step
+        async def charge(n: int) -> Any:
+            ran.append(n)
+            if len(ran) == 1:
+                entered.set()
+                await asyncio.Event().wait()
+            return n
+
+        @step(effect=READ)
+        async def other(n: int) -> int:
+            await entered.wait()
+            return n
+
+        flow = (
+            workflow("w", max_attempts=1)
+            .parallel(charge, workflow("arm").then(other).then(other.named("and")).commit())
+            .commit()
+        )
+        async with boot(flow) as first:
+            run = await first.start(flow, 1)
+            await until(lambda: _recorded(run, "arm/and"))
+            await kill(first)
+            await move_clock(first, timedelta(minutes=1))
+            async with boot(flow, lease_s=0.2) as second:
+                await in_state(second, run.id, RunState.DEAD)
+                await then(await (await second.run(run.id)).time_travel("arm/other", input=5), ran)
+
+    async def test_an_operator_is_told_that_it_began(self, boot: Boot) -> None:
+        async def told(fork: Run[Any], ran: list[int]) -> None:
+            await until(lambda: asks(fork, "charge!fork"))
+            (question,) = await fork.suspensions()
+            assert question.payload["source"]["status"] != "never reached"
+            assert ran == [1]
+
+        await self._forked(boot, then=told)
+
+    async def test_and_told_to_run_it_the_fork_runs_it(self, boot: Boot) -> None:
+        async def run_it(fork: Run[Any], ran: list[int]) -> None:
+            await until(lambda: asks(fork, "charge!fork"))
+            await fork.resume({"action": "run"})
+            assert await fork.result(timeout=10) == {"charge": 1, "arm": 5}
+            assert ran == [1, 1]
+
+        await self._forked(boot, then=run_it)
+
+
+class TestAnswers:
+    """An answer was given to a question about one value; a fork has another."""
+
+    async def test_those_to_an_effect_are_not_given_to_its_fork(self, boot: Boot) -> None:
+        paid: list[int] = []
+
+        @step
+        async def pay(n: int, ctx: StepContext) -> Any:
+            if await ctx.suspend({"pay": n}, resume=bool):
+                paid.append(n)
+            return n
+
+        flow = workflow("w").then(double).then(pay).commit()
+        async with boot(flow) as engine:
+            run = await engine.start(flow, 1)
+            await until(lambda: asks(run, "pay"))
+            await run.resume(True)
+            await run.result(timeout=10)
+            fork = await run.time_travel("double", input=1000)
+            await until(lambda: asks(fork, "pay!fork"))
+            await fork.resume({"action": "run"})
+            await until(lambda: asks(fork, "pay"))
+            assert [each.payload for each in await fork.suspensions()] == [{"pay": 2000}]
+            assert paid == [2]
+            await fork.resume(False)
+            assert await fork.result(timeout=10) == 2000
+            assert paid == [2]
+
+    async def test_nor_those_to_a_step_that_reads(self, boot: Boot) -> None:
+        @step(effect=READ)
+        async def approve(n: int, ctx: StepContext) -> int:
+            return n if await ctx.suspend({"spend": n}, resume=bool) else 0
+
+        flow = workflow("w").then(double).then(approve).commit()
+        async with boot(flow) as engine:
+            run = await engine.start(flow, 1)
+            await until(lambda: asks(run, "approve"))
+            await run.resume(True)
+            assert await run.result(timeout=10) == 2
+            fork = await run.time_travel("double", input=1000)
+            await until(lambda: asks(fork, "approve"))
+            assert [each.payload for each in await fork.suspensions()] == [{"spend": 2000}]
+            await fork.resume(False)
+            assert await fork.result(timeout=10) == 0
+
+
+async def test_a_fork_of_a_fork_keeps_the_input_the_first_was_given(boot: Boot) -> None:
+    seen: list[int] = []
+
+    @step(effect=READ)
+    async def look(n: int) -> int:
+        seen.append(n)
+        return n
+
+    flow = workflow("w").then(double).then(look).then(increment).commit()
+    async with boot(flow) as engine:
+        run = await engine.start(flow, 1)
+        assert await run.result(timeout=10) == 3
+        first = await run.time_travel("look", input=100)
+        assert await first.result(timeout=10) == 101
+        assert await (await first.time_travel("look")).result(timeout=10) == 101
+        assert await (await first.time_travel("increment")).result(timeout=10) == 101
+    assert seen == [2, 100, 100]
+
 
 async def test_a_pure_step_without_a_record_is_computed_again_whatever_it_told(boot: Boot) -> None:
     @step(effect=Effect.PURE)
@@ -267,6 +447,30 @@ class TestOneStepAtATime:
             await fork.step_once(timeout=10)
             assert await fork.result(timeout=10) == 6
 
+    async def test_a_pure_step_is_a_step(self, boot: Boot) -> None:
+        @step(effect=Effect.PURE)
+        async def pure(n: int) -> int:
+            return n + 1
+
+        flow = workflow("w").then(pure).then(double).commit()
+        async with boot(flow) as engine:
+            run = await engine.start(flow, 1, paused=True)
+            await run.step_once(timeout=10)
+            assert "double" not in await steps_of(run)
+            await run.step_once(timeout=10)
+            assert await run.result(timeout=10) == 4
+
+    async def test_it_returns_when_the_step_asks(self, boot: Boot) -> None:
+        @step(effect=READ)
+        async def ask(n: int, ctx: StepContext) -> int:
+            return n + await ctx.suspend("?", resume=int)
+
+        flow = workflow("w").then(ask).commit()
+        async with boot(flow) as engine:
+            run = await engine.start(flow, 1, paused=True)
+            await run.step_once(timeout=10)
+            assert await asks(run, "ask")
+
     async def test_arms_take_turns(self, boot: Boot) -> None:
         flow = workflow("w").parallel(double.named("a"), double.named("b")).commit()
         async with boot(flow) as engine:
@@ -322,6 +526,42 @@ class TestRedrive:
             again = await engine.run(run.id)
             outcomes = await asyncio.gather(*(again.redrive() for _ in range(4)), return_exceptions=True)
             assert sum(outcome is None for outcome in outcomes) == 1, outcomes
+
+    async def test_one_that_fails_then_is_told_of_again(self, boot: Boot) -> None:
+        """The run ended a second time, and otherwise than the first."""
+        entered, told = asyncio.Event(), list[str]()
+
+        @step(effect=READ)
+        async def tell(end: dict[str, Any]) -> int:
+            told.append(end["state"])
+            return 1
+
+        @step(effect=READ)
+        async def work(n: int) -> int:
+            if not entered.is_set():
+                entered.set()
+                await asyncio.Event().wait()
+            raise ValueError("no")
+
+        notice = workflow("notice").then(tell).commit()
+        flow = workflow("w", on_failure="notice", max_attempts=1).then(work).commit()
+        async with boot(flow, notice) as first:
+            run = await first.start(flow, 1)
+            await entered.wait()
+            await kill(first)
+            await move_clock(first, timedelta(minutes=1))
+            async with boot(flow, notice, lease_s=0.2) as second:
+                await until(lambda: _told(told, ["dead"]))
+                await (await second.run(run.id)).redrive()
+                await until(lambda: _told(told, ["dead", "failed"]))
+
+
+async def _told(told: list[str], wanted: list[str]) -> bool:
+    return told == wanted
+
+
+async def _recorded(run: Run[Any], path: str) -> bool:
+    return path in [record.path for record in await run.steps()]
 
 
 class TestSnapshots:
