@@ -1,6 +1,7 @@
 """A failed run goes backwards only: whatever comes between, it is undone to its start and ends failed."""
 
 import asyncio
+import itertools
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from typing import Any
@@ -72,21 +73,30 @@ async def test_a_cancel_of_its_first_undo_does_not_either(boot: Boot) -> None:
 
 async def test_a_cancel_that_comes_after_a_committed_failure_leaves_nothing_standing(boot: Boot) -> None:
     """One arm has failed for good while another works on: the run has failed, and what it did is undone."""
-    undone, gate = list[int](), asyncio.Event()
+    undone, runs = list[int](), list[Run[Any]]()
+    committed = asyncio.Event()
 
     async def undo(n: int) -> None:
         undone.append(n)
 
     @step(effect=READ)
-    async def slow(n: int) -> int:
-        await gate.wait()
+    async def slow(n: int, ctx: StepContext) -> int:
+        async def failure_committed() -> bool:
+            await ctx.note(f"way {next(way)}", 1)  # what else is known is committed with it
+            return bool(runs) and await _recorded(runs[0], "boom")
+
+        way = itertools.count()
+        await until(failure_committed)
+        committed.set()
+        await asyncio.Event().wait()
         return n
 
     arm = workflow("arm").then(slow).then(increment).commit()
     flow = workflow("w").then(undone_by(undo)).parallel(boom, arm).commit()
     async with boot(flow) as engine:
         run = await engine.start(flow, 1)
-        await until(lambda: _recorded(run, "boom"))
+        runs.append(run)
+        await committed.wait()
         await run.cancel()
         await in_state(engine, run.id, *ENDED)
         assert (await run.status(), undone) == (RunState.FAILED, [2])

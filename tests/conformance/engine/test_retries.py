@@ -80,6 +80,7 @@ class TestRetries:
             with pytest.raises(RunFailedError, match="TimeoutError"):
                 await (await engine.start(flow, 1)).result(timeout=10)
 
+    @pytest.mark.store_only("in Temporal such a failure still reads as the step's own time limit")
     async def test_a_failure_to_start_is_tried_again_also_if_it_is_a_kind_of_timeout(self, boot: Boot) -> None:
         """Clients' connect timeouts are TimeoutErrors; the step's own time limit, after the start, is another matter."""
         ran = []

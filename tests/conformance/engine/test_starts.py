@@ -129,6 +129,7 @@ async def test_a_worker_whose_row_is_gone_does_not_begin_it(boot: Boot, *, signa
     assert ran == [7]
 
 
+@pytest.mark.store_only("the ids of all tenants' runs are one column of a store")
 async def test_an_id_that_another_tenant_has_used_is_refused(boot: Boot) -> None:
     """Else it would be given a handle on a run it has no right to, or on none."""
     flow = workflow("w").then(double).commit()
