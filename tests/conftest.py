@@ -1,7 +1,7 @@
 """Fixtures that hand out real servers: one PostgreSQL and one Redis per run, whatever the number of xdist workers.
 
 * `postgres_url`: DSN of this worker's own database, shared by its tests.
-* `fresh_database`: DSN of an empty database for one test (about 0.1 s).
+* `fresh_database`: DSN of an empty database for one test (about 0.1 s); `module_database`: for the tests of one module.
 * `redis_url`, `redis_prefix`: the shared server, and a key prefix that no other test has. Never FLUSHALL here.
 * `temporal_address`, `temporal_fleet`: the shared Temporal server, and a fleet that no other test has.
 * `private_postgres`, `private_redis`: a server of the test's own that it may kill, pause, flush and restart.
@@ -123,6 +123,11 @@ def postgres_url(servers: Servers, worker_id: str) -> Iterator[str]:
 
 @pytest.fixture
 def fresh_database(servers: Servers, worker_id: str) -> Iterator[str]:
+    yield from _database(servers.postgres_url, f"threadline_{servers.run_id}_{worker_id}_{next(_numbers)}")
+
+
+@pytest.fixture(scope="module")
+def module_database(servers: Servers, worker_id: str) -> Iterator[str]:
     yield from _database(servers.postgres_url, f"threadline_{servers.run_id}_{worker_id}_{next(_numbers)}")
 
 

@@ -23,16 +23,26 @@ with g as (delete from dead_signals where tenant = $1 and run_id = $6 and seq = 
 r as (insert into runs (run_id, tenant, workflow, version, key, queue, trace_id, input, max_attempts, priority, deployment, inbox_seq)
       select $5, $1, $2, $3, $4, $8, $9, $10::bytea, $11::bigint, $12::bigint, $13::text, 1 from g
       on conflict {LIVE_CONFLICT} {RING} returning run_id, inbox_seq),
+k as (select from signals s, r, g where s.run_id = r.run_id and s.dedup_key = g.dedup_key and (s.run_id, s.seq) <> ($6, $7)),
+m as (update signals s set run_id = r.run_id, seq = r.inbox_seq, carried = 0, consumed_by = null from r
+       where s.run_id = $6 and s.seq = $7 and s.consumed_by = '$dead' and not exists (select from k) returning s.seq),
 s as (insert into signals (run_id, seq, name, dedup_key, payload, created_at)
-      select r.run_id, r.inbox_seq, g.name, g.dedup_key, g.payload, g.created_at from r, g on conflict do nothing)
+      select r.run_id, r.inbox_seq, g.name, g.dedup_key, g.payload, g.created_at from r, g
+       where not exists (select from m) and not exists (select from k) on conflict do nothing),
+n as (update signals set consumed_by = '$known' where run_id = $6 and seq = $7 and consumed_by = '$dead' and exists (select from k))
 """
 """A signal-with-start without its key in `received`: that it is there since the event first came is why the letter can't come back by itself.
-Whoever deletes the row gives it back, so it is given back once.
+Whoever deletes the row gives it back, so it is given back once. The signal itself moves (`m`); where its run is gone, it is made from the
+letter (`s`); where the live run knows the same event (`k`), it is told nothing new.
 """
 REDRIVE_RESULT = "(select run_id from r) as run_id, (select inbox_seq from r) as seq"
 
 # $1 tenant $2 run $3 number
-DROP = "delete from dead_signals where tenant = $1 and run_id = $2 and seq = $3 returning true"
+DROP = """
+with g as (delete from dead_signals where tenant = $1 and run_id = $2 and seq = $3 returning run_id),
+d as (update signals set consumed_by = '$dropped' from g where signals.run_id = g.run_id and seq = $3 and consumed_by = '$dead')
+select from g
+"""
 
 
 class LetterOperations(Rows):

@@ -54,19 +54,19 @@ before this commits: a writer waits, and then inserts it anew. One that is refer
 def delete_old(ageing: Ageing) -> str:
     """The statement that removes rows by age: $1 age $2 limit."""
     where = f"{ageing.column} < threadline_now() - $1::interval and {ageing.where}"
-    return _delete(ageing.table, f"{where} order by {ageing.column}", "$2", ageing.amount)
+    return _delete(ageing.table, f"{where} order by {ageing.column}", "for update skip locked", ageing.amount)
 
 
 def delete_of_tenant(table: Table) -> str:
-    """The statement that removes a tenant's rows: $1 tenant $2 limit."""
-    return _delete(table, "tenant = $1", "$2")
+    """The statement that removes a tenant's rows: $1 tenant $2 limit. It waits for those that are being written, or none would not be all."""
+    return _delete(table, "tenant = $1", "for update")
 
 
-def _delete(table: Table, where: str, limit: str, amount: str = "1") -> str:
+def _delete(table: Table, where: str, lock: str, amount: str = "1") -> str:
     key = ", ".join(table.primary_key)
     same = " and ".join(f"t.{name} = old.{name}" for name in table.primary_key)
     return f"""
-with old as materialized (select {key} from {table.name} where {where} limit {limit} for update skip locked)
+with old as materialized (select {key} from {table.name} where {where} limit $2 {lock})
 delete from {table.name} t using old where {same} returning {amount}
 """
 

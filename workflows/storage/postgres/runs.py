@@ -31,7 +31,8 @@ LIVE_RUN = f"select run_id from runs where tenant = $1 and workflow = $2 and key
 # $1 run $2 fence $3 state $4 inbox seen $5 successor's id $6 error $7 output
 END = f"""
 with g as (update runs set state = $3, owner = null, error = $6::json, output = $7::bytea, finished_at = threadline_now()
-            where run_id = $1 and fence = $2 and state = 'running' and inbox_seq = $4 returning *),
+            where run_id = $1 and fence = $2 and state = 'running' and inbox_seq = $4
+              and step_seq = (select step_seq from runs where run_id = $1) returning *),
 m as (select s.seq, row_number() over (order by s.seq) n from signals s join g using (run_id)
        where s.consumed_by is null and s.carried = 0 and g.key is not null and {SIGNALLED.format("g")} and s.name not like '$%'),
 x as (select s.* from signals s join g using (run_id) where s.consumed_by is null and (s.carried > 0 or g.key is null or not {SIGNALLED.format("g")}) and s.name not like '$%'),
@@ -44,8 +45,10 @@ d as (insert into dead_signals (tenant, run_id, seq, workflow, key, name, dedup_
 y as (update signals s set consumed_by = '$dead' from x where s.run_id = x.run_id and s.seq = x.seq),
 {WAKE_PARENT.format("$5", "$3::text")}
 """
-"""Unread signals go to a successor of the same key (`m u v`); those carried before, or that nobody can take up, die (`x d y`), and so do those of a
-run that was started with a value, since a successor would have none."""
+"""Only if no step was committed since it looked, which may have used the signals it sees. Unread signals go to a successor of the same key
+(`m u v`); those carried before, or that nobody can take up, die (`x d y`), and so do those of a run that was started with a value, since a
+successor would have none.
+"""
 
 END_RESULT = "(select run_id from u) as successor, (select count(*) from v) as carried"
 

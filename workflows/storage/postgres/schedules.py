@@ -83,7 +83,7 @@ with g as (update schedules set last_at = coalesce(due_at, next_at), due_at = $2
 """Any number of clocks, one firing: `next_at` is the token they compare. The key of a live run keeps the next one from starting."""
 
 FIRE_NOW = f"""
-with g as (select tenant from schedules where tenant = $1 and name = $2),
+with g as (select tenant from schedules where tenant = $1 and name = $2 for share),
 {_FIRE.format(has_run="true")}
 """
 
@@ -98,7 +98,7 @@ select distinct on (f.tenant, f.schedule) {_F}, null from firings f join schedul
 # $1 tenant $2 schedule; the run: $3-$12
 START = f"""
 with g as (insert into runs ({_RUN}) select {_RUN_VALUES} from firings
-            where tenant = $1 and run_id = $3 and schedule = $2 and status = 'queued' on conflict do nothing returning tenant),
+            where tenant = $1 and run_id = $3 and schedule = $2 and status = 'queued' for update on conflict do nothing returning tenant),
 u as (update firings set status = 'started', fired_at = threadline_now() where tenant = $1 and run_id = $3 and exists (select from g))
 """
 START_RESULT = "(select tenant from g) as tenant"
@@ -147,6 +147,10 @@ class ScheduleOperations(Rows):
 
     async def fire_now(self, firing: Firing, run: NewRun) -> FiringStatus | None:
         row = await self._guarded(FIRE_NOW, FIRED, *_fired(firing, run))
+        if (
+            row["applied"] and row["status"] is None
+        ):  # the same firing was being made: only a new snapshot shows what came of it
+            row = await self._guarded(FIRE_NOW, FIRED, *_fired(firing, run))
         return FiringStatus(row["status"]) if row["applied"] else None
 
     async def queued_firings(self, limit: int = 100) -> list[Firing]:

@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+import asyncpg
+
 from workflows.storage.base import NewRun, Signal, SignalOutcome
 from workflows.storage.postgres.database import POSTGRES
 from workflows.storage.postgres.rows import Rows
@@ -56,9 +58,11 @@ with g as (update runs set inbox_seq = inbox_seq + 1, cancel_requested = cancel_
         state = case when state = 'suspended' then 'ready' else state end
       where run_id = $1 and tenant = $5 and {LIVE}
         and not exists (select from signals where run_id = $1 and dedup_key = $3) returning run_id, tenant, inbox_seq),
-s as (insert into signals (run_id, seq, name, dedup_key, payload) select run_id, inbox_seq, $2, $3, $4 from g on conflict do nothing returning seq)
+s as (insert into signals (run_id, seq, name, dedup_key, payload) select run_id, inbox_seq, $2, $3, $4 from g returning seq)
 """
-"""A cancel also sets the flag, so that neither SUSPEND nor the end can pass it."""
+"""A cancel also sets the flag, so that neither SUSPEND nor the end can pass it. The same signal twice at once: the second waits for the run's row,
+and does not see the first; its key refuses it, and it is asked again.
+"""
 
 SIGNAL_RESULT = (
     "(select seq from s) as seq, exists (select from signals where run_id = $1 and dedup_key = $3) as duplicate"
@@ -89,7 +93,10 @@ class SignalOperations(Rows):
     async def signal(
         self, run_id: str, *, tenant: str, name: str, dedup_key: str, payload: bytes | None
     ) -> SignalOutcome:
-        row = await self._guarded(SIGNAL, SIGNAL_RESULT, run_id, name, dedup_key, payload, tenant)
+        try:
+            row = await self._guarded(SIGNAL, SIGNAL_RESULT, run_id, name, dedup_key, payload, tenant)
+        except asyncpg.UniqueViolationError:
+            row = await self._guarded(SIGNAL, SIGNAL_RESULT, run_id, name, dedup_key, payload, tenant)
         accepted = row["seq"] is not None
         return SignalOutcome(
             run_id if accepted else None, row["seq"], started=False, duplicate=not accepted and row["duplicate"]

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import asyncpg
+
 from workflows.storage.base import Record, RunState, StepBatch, StepOutcome
 from workflows.storage.postgres.database import POSTGRES
 from workflows.storage.postgres.signals import WAKE_PARENT, SignalOperations
@@ -28,10 +30,14 @@ with f as (
 i as (insert into steps (run_id, path, seq, fence, status, output, error, started_at)
       select f.run_id, t.path, f.step_seq - cardinality($3) + t.n, $2, t.status, t.output, t.error::json, t.started
         from f, unnest($3, $4::bytea[], $5::text[], $6::text[], $7::timestamptz[]) with ordinality t(path, output, status, error, started, n)
-      on conflict do nothing returning run_id),
+      returning run_id),
 g as (select f.* from f where cardinality($3) = 0 or exists (select from i))
 """
-"""`f` locks the run's row and checks its fence; everything else follows from it, through `g`."""
+"""`f` locks the run's row and checks its fence; everything else follows from it, through `g`. A batch that was sent again while it was still
+being committed waits for that lock, and does not see those records: their key refuses it, whole.
+"""
+
+STEPS_KEY = "steps_pkey"
 
 # output, inbox seen
 ENDING = ", state = 'done', owner = null, output = {0}::bytea, finished_at = threadline_now()"
@@ -74,7 +80,12 @@ class StepOperations(SignalOperations):
 
     async def step(self, run_id: str, fence: int, batch: StepBatch) -> StepOutcome:
         ctes, parameters = _step(run_id, fence, batch)
-        row = await self._guarded(ctes, STEP_RESULT, *parameters, writes=batch.writes)
+        try:
+            row = await self._guarded(ctes, STEP_RESULT, *parameters, writes=batch.writes)
+        except asyncpg.UniqueViolationError as error:
+            if error.constraint_name != STEPS_KEY:
+                raise
+            return await self._step_refused(run_id, fence, batch)
         if not row["applied"]:
             return await self._step_refused(run_id, fence, batch)
         return StepOutcome(

@@ -15,17 +15,31 @@ select {LETTER_COLUMNS} from dead_signals where tenant = ?1 and (?2 is null or (
 """
 
 # ?1 tenant ?2 run ?3 number ?4 workflow ?5 key
-FIND = "select 1 from dead_signals where tenant = ?1 and run_id = ?2 and seq = ?3 and workflow = ?4 and key = ?5"
+FIND = """
+select dedup_key from dead_signals where tenant = ?1 and run_id = ?2 and seq = ?3 and workflow = ?4 and key = ?5
+"""
+
+# ?1 run ?2 number ?3 run it goes to ?4 dedup key
+KNOWN = "select 1 from signals where run_id = ?3 and dedup_key = ?4 and (run_id, seq) <> (?1, ?2)"
+
+# ?1 run ?2 number ?3 run it goes to ?4 number there
+MOVE = """
+update signals set run_id = ?3, seq = ?4, carried = 0, consumed_by = null
+ where run_id = ?1 and seq = ?2 and consumed_by = '$dead' returning 1
+"""
 
 # ?1 tenant ?2 run ?3 number ?4 run it goes to ?5 number there
 GIVE_BACK = """
 insert into signals (run_id, seq, name, dedup_key, payload, created_at)
 select ?4, ?5, name, dedup_key, payload, created_at from dead_signals where tenant = ?1 and run_id = ?2 and seq = ?3
-on conflict do nothing
 """
+"""Where the run it died in is gone, and its signals with it."""
+
+# ?1 run ?2 number ?3 what became of it
+MARK = "update signals set consumed_by = ?3 where run_id = ?1 and seq = ?2 and consumed_by = '$dead'"
 
 # ?1 tenant ?2 run ?3 number
-DROP = "delete from dead_signals where tenant = ?1 and run_id = ?2 and seq = ?3 returning 1"
+DELETE = "delete from dead_signals where tenant = ?1 and run_id = ?2 and seq = ?3 returning 1"
 
 
 class LetterOperations(SignalOperations):
@@ -44,18 +58,32 @@ class LetterOperations(SignalOperations):
 
     async def redrive_signal(self, letter_id: str, run: NewRun) -> SignalOutcome | None:
         letter = LetterId.parse(letter_id)
-        at = (run.tenant, letter.run_id, letter.seq)
 
         def give_back() -> SignalOutcome | None:
-            if self._one(FIND, *at, run.workflow, run.key) is None:
+            found = self._one(FIND, run.tenant, letter.run_id, letter.seq, run.workflow, run.key)
+            if found is None:
                 return None
             run_id, seq = self._reach(run)
-            self._one(GIVE_BACK, *at, run_id, seq)
-            self._one(DROP, *at)
+            self._give(run.tenant, letter, run_id, seq, dedup_key=found[0])
+            self._one(DELETE, run.tenant, letter.run_id, letter.seq)
             return SignalOutcome(run_id, seq, started=run_id == run.run_id, duplicate=False)
 
         return await self._transact(give_back, tenant=run.tenant)
 
+    def _give(self, tenant: str, letter: LetterId, run_id: str, seq: int, *, dedup_key: str) -> None:
+        """The signal itself moves; where its run is gone, it is made from the letter; a run that knows the event is told nothing new."""
+        if self._one(KNOWN, letter.run_id, letter.seq, run_id, dedup_key):
+            self._one(MARK, letter.run_id, letter.seq, "$known")
+        elif self._one(MOVE, letter.run_id, letter.seq, run_id, seq) is None:
+            self._one(GIVE_BACK, tenant, letter.run_id, letter.seq, run_id, seq)
+
     async def drop_signal(self, letter_id: str, *, tenant: str) -> bool:
         letter = LetterId.parse(letter_id)
-        return await self._transact(lambda: self._one(DROP, tenant, letter.run_id, letter.seq) is not None)
+
+        def drop() -> bool:
+            gone = self._one(DELETE, tenant, letter.run_id, letter.seq) is not None
+            if gone:
+                self._one(MARK, letter.run_id, letter.seq, "$dropped")
+            return gone
+
+        return await self._transact(drop)
