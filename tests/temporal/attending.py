@@ -11,7 +11,7 @@ from tests.flows import Attendant, Case
 from tests.waiting import until
 from workflows import Engine
 from workflows.registry import Registry
-from workflows.storage.base import Record, Status
+from workflows.storage.base import Record, Status, StoreUnavailableError
 from workflows.temporal import TemporalExecution
 from workflows.temporal.listing import Listing
 from workflows.temporal.outside import Outside, Outsider
@@ -51,7 +51,10 @@ async def attend(engine: Engine, attendant: Attendant, *, gone: Any = lambda: Fa
     async def over() -> bool:
         if gone():
             return True
-        row = await attendant.look()
+        try:
+            row = await attendant.look()
+        except StoreUnavailableError:  # nobody is there to answer
+            return False
         return not row.state.live and not await listing.live()
 
     await until(over, "the end of the run", deadline_s=60)

@@ -11,8 +11,8 @@ from temporalio.service import RPCError, RPCStatusCode
 
 AnyHandle = WorkflowHandle[Any, Any]
 
-LIMIT = timedelta(seconds=5)
-TRIES = 4
+LIMIT = timedelta(seconds=4)
+TRIES = 3
 UNANSWERED = (RPCStatusCode.CANCELLED, RPCStatusCode.DEADLINE_EXCEEDED)
 """What the SDK and the server say of a call whose time is up."""
 

@@ -40,6 +40,8 @@ from workflows.temporal.listing import Listing
 from workflows.temporal.messages import Begin, Delivered, Outcome, RecordMessage, RunFacts, SignalMessage, Taken
 from workflows.temporal.payloads import fitting
 
+AWAY = (RPCStatusCode.UNAVAILABLE, RPCStatusCode.RESOURCE_EXHAUSTED, RPCStatusCode.FAILED_PRECONDITION)
+"""What the server says of itself, and of a workflow that no worker was seen for."""
 NOWHERE = SignalOutcome(run_id=None, seq=None, started=False, duplicate=False)
 ALREADY = SignalOutcome(run_id=None, seq=None, started=False, duplicate=True)
 AT_ONCE = 16
@@ -273,6 +275,6 @@ async def reachable() -> AsyncIterator[None]:
     except (WorkflowUpdateRPCTimeoutOrCancelledError, WorkflowQueryFailedError) as error:
         raise StoreUnavailableError(f"no worker of the run's workflow answers: {error}") from error
     except RPCError as error:
-        if error.status in (*UNANSWERED, RPCStatusCode.UNAVAILABLE, RPCStatusCode.RESOURCE_EXHAUSTED):
+        if error.status in (*UNANSWERED, *AWAY):
             raise StoreUnavailableError(f"Temporal does not answer: {error}") from error
         raise
