@@ -202,7 +202,7 @@ class Activities:
         run = call.run
         if run.key is None:
             return begin
-        parent = ParentFacts(key=run.key, begin=self._starter.again(run))
+        parent = ParentFacts(key=run.key, begin=self._starter.again(run) if call.begun_by_signals else None)
         return begin.model_copy(update={"run": begin.run.model_copy(update={"parent": parent})})
 
     # Failures

@@ -6,6 +6,7 @@ from temporalio.api.enums.v1 import IndexedValueType
 from temporalio.common import SearchAttributeKey, SearchAttributePair, SearchAttributeUpdate, TypedSearchAttributes
 
 from workflows.storage.base import RunState
+from workflows.temporal.ids import quoted
 from workflows.temporal.messages import Begin, RunFacts
 
 TENANT = SearchAttributeKey.for_keyword("RunTenant")
@@ -27,10 +28,10 @@ OUTCOME = "outcome"
 def attributes_of(run: RunFacts) -> TypedSearchAttributes:
     """The attributes of a run that starts."""
     pairs: list[SearchAttributePair[Any]] = [
-        SearchAttributePair(TENANT, run.tenant),
+        SearchAttributePair(TENANT, quoted(run.tenant)),
         SearchAttributePair(STATE, RunState.READY.value),
     ]
-    return TypedSearchAttributes([*pairs, *([] if run.key is None else [SearchAttributePair(KEY, run.key)])])
+    return TypedSearchAttributes([*pairs, *([] if run.key is None else [SearchAttributePair(KEY, quoted(run.key))])])
 
 
 def memo_of(begin: Begin) -> dict[str, Any]:

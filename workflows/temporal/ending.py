@@ -78,12 +78,13 @@ class Ending:
             return
 
     def close(self, outcome: Outcome) -> Json:
-        """The workflow's result. Unread signals of a run with a key go, in order, to a successor: the next execution of the same id.
+        """The workflow's result. Unread signals of a run that signals began go, in order, to a successor: the next execution of the same id.
 
         Temporal refuses to close a workflow that was sent something it has not seen, and comes here again with that in the inbox.
         """
         unread = [each for each in self._walk.mailbox.unused() if not each.name.startswith("$")]
-        fresh = [each for each in unread if not each.carried] if self._walk.run.key is not None else []
+        begun_by_signals = self._walk.run.key is not None and self._walk.begin.value is None
+        fresh = [each for each in unread if not each.carried] if begun_by_signals else []  # another would have no value
         dead = tuple(each for each in unread if each not in fresh)
         outcome = outcome.model_copy(update={"dead_letters": dead})
         workflow.upsert_search_attributes(changes(outcome.state, dead_letters=len(dead)))

@@ -209,5 +209,7 @@ async def register_attributes(client: Client, namespace: str) -> None:
             raise WorkflowError(
                 f"the search attributes {sorted(REGISTERED)} must be registered in namespace {namespace!r}, and this process may not: {error}"
             ) from error
+        if error.status is RPCStatusCode.NOT_FOUND:
+            raise WorkflowError(f"Temporal has no namespace {namespace!r}: {error}") from error
         if error.status is not RPCStatusCode.ALREADY_EXISTS:
             raise

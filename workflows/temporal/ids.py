@@ -12,8 +12,8 @@ MAX_CHARS = 900
 def run_name(run: RunFacts) -> str:
     """What names a run, or all runs of its key, within one fleet."""
     if run.key is None:
-        return _quoted(run.run_id)
-    return "/".join(map(_quoted, (run.tenant, run.workflow, run.key)))
+        return quoted(run.run_id)
+    return "/".join(map(quoted, (run.tenant, run.workflow, run.key)))
 
 
 def run_id_of(run: RunFacts, execution: str) -> str:
@@ -42,13 +42,14 @@ def address(fleet: str, run_id: str) -> tuple[str, str | None]:
 
 def queue_of(fleet: str, workflow: str, version: str) -> str:
     """The task queue of a workflow: only processes that know this version take its tasks."""
-    return f"{fleet}/{_quoted(workflow)}@{version}"
+    return f"{fleet}/{quoted(workflow)}@{version}"
 
 
 def received_id(fleet: str, tenant: str, dedup_key: str) -> str:
     """The workflow id that marks an outside event as accepted."""
-    return f"{fleet}:{_quoted(tenant)}/$received/{_quoted(dedup_key)}"
+    return f"{fleet}:{quoted(tenant)}/$received/{quoted(dedup_key)}"
 
 
-def _quoted(part: str) -> str:
+def quoted(part: str) -> str:
+    """A part of a name without what is special in names, and in what visibility is asked: it can't find a quotation mark at all."""
     return quote(part, safe=".-_~ ")

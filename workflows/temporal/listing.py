@@ -7,6 +7,7 @@ from temporalio.client import Client, WorkflowExecution
 
 from workflows.storage.base import RunState
 from workflows.temporal.attributes import KEY, STATE, TENANT
+from workflows.temporal.ids import quoted
 
 WINDOWS = tuple(timedelta(seconds=s) for s in (60, 3_600, 86_400, 14 * 86_400))
 """How far back to look at first: visibility gives what is open before what is closed, so the newest can't be had by a limit alone."""
@@ -66,11 +67,11 @@ class Listing:
         upto: datetime | None,
     ) -> str:
         parts = [self._own]
-        parts.append(f"{TENANT.name} IS NOT NULL" if tenant is None else f"{TENANT.name} = {_text(tenant)}")
+        parts.append(f"{TENANT.name} IS NOT NULL" if tenant is None else f"{TENANT.name} = {_text(quoted(tenant))}")
         if workflow is not None:
             parts.append(f"WorkflowType = {_text(workflow)}")
         if key is not None:
-            parts.append(f"{KEY.name} = {_text(key)}")
+            parts.append(f"{KEY.name} = {_text(quoted(key))}")
         if upto is not None:
             parts.append(f"StartTime <= {_text(upto.isoformat())}")
         if states:

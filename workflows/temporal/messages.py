@@ -93,10 +93,12 @@ class RunFacts(Message):
 
 
 class ParentFacts(Message):
-    """Whom to tell of the end of a background run: the run, or the next one, of a key. `begin` is how that next one begins."""
+    """Whom to tell of the end of a background run: the live run of a key, or the next one, which begins with `begin`. Only a run that signals
+    began has a next one that could begin so; None for any other.
+    """
 
     key: str
-    begin: "Begin"
+    begin: "Begin | None"
 
 
 class Handler(Message):
@@ -165,6 +167,7 @@ class StepCall(Message):
     callbacks: str | None = None
     offset_s: float = 0.0
     cancel_requested: bool = False
+    begun_by_signals: bool = False
 
 
 class StepEnd(Message):

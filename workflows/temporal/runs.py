@@ -34,7 +34,7 @@ from workflows.storage.base import (
 )
 from workflows.temporal.asking import UNANSWERED, AnyHandle, query, update
 from workflows.temporal.attributes import DEAD_LETTERS, FACTS, OUTCOME, STATE, TENANT
-from workflows.temporal.ids import address, run_id_of
+from workflows.temporal.ids import address, quoted, run_id_of
 from workflows.temporal.limits import unsupported
 from workflows.temporal.listing import Listing
 from workflows.temporal.messages import Begin, Delivered, Outcome, RecordMessage, RunFacts, SignalMessage, Taken
@@ -207,7 +207,7 @@ class TemporalRuns:
                 return None
             raise
         owner = found.typed_search_attributes.get(TENANT)
-        return found if owner is not None and tenant in (None, owner) else None
+        return found if owner is not None and (tenant is None or quoted(tenant) == owner) else None
 
     async def _facts(self, execution: WorkflowExecution) -> RunFacts:
         facts: RunFacts = await execution.memo_value(FACTS, type_hint=RunFacts)

@@ -17,7 +17,7 @@ from workflows.registry import Registry
 from workflows.spec import write_spec
 from workflows.storage.base import NewRun, SignalOutcome
 from workflows.temporal.attributes import attributes_of, memo_of
-from workflows.temporal.ids import queue_of, received_id, run_id_of, workflow_id
+from workflows.temporal.ids import address, queue_of, received_id, run_id_of, workflow_id
 from workflows.temporal.messages import Begin, Handler, RunFacts, SignalMessage, Wake
 from workflows.temporal.payloads import fitting
 from workflows.temporal.workflow import RECEIVED
@@ -117,11 +117,19 @@ class Starter:
         return self._remember(run_id_of(begin.run, response.run_id)), bool(response.started)
 
     async def wake_parent(self, wake: Wake) -> None:
-        """Tell a parent's key of the end of its background run."""
+        """Tell a parent's key of the end of its background run: its live run, or a next one, if there can be one."""
         parent = wake.run.parent
         assert parent is not None
-        dedup_key = f"task:{wake.payload['run_id']}"
-        await self._deliver(parent.begin, SignalMessage(name="task", dedup_key=dedup_key, payload=wake.payload))
+        message = SignalMessage(name="task", dedup_key=f"task:{wake.payload['run_id']}", payload=wake.payload)
+        if parent.begin is not None:
+            await self._deliver(parent.begin, message)
+            return
+        workflow, _ = address(self._fleet, (wake.run.parent_id or "").partition("@")[0])
+        try:
+            await self._client.get_workflow_handle(workflow).signal("signal", message)
+        except RPCError as error:
+            if error.status is not RPCStatusCode.NOT_FOUND:
+                raise
 
     async def _exists(self, workflow: str) -> bool:
         try:

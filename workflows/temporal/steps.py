@@ -139,7 +139,7 @@ class Steps:
             workflow=where.workflow, name=where.name, value=data, attempt=so_far.tries, recovered=so_far.recovered,
             intent_at=intent_at, state=dict(walk.state.values), state_type=walk.state_type(), notes=walk.journal.notes(path),
             answers=tuple(so_far.answers), callbacks=walk.references.get("#callbacks"), offset_s=walk.offset.total_seconds(),
-            cancel_requested=walk.cancelled,
+            cancel_requested=walk.cancelled, begun_by_signals=walk.begin.value is None,
         )  # fmt: skip
         fitting(f"the input of step {path}, with the run's state", call)
         limit = FOR_EVER if step.timeout_s is None else timedelta(seconds=step.timeout_s + MARGIN_S)

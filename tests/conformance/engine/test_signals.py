@@ -119,7 +119,6 @@ async def _done(engine: Engine, tenant: str) -> list[Any]:
     return await engine.runs(tenant=tenant, states=[RunState.DONE])
 
 
-@pytest.mark.store_only("who hands over what at an end is a statement of the store's")
 class TestRunsStartedWithAValue:
     async def test_an_unread_message_becomes_a_dead_letter_and_starts_no_run_without_a_value(self, boot: Boot) -> None:
         gate = asyncio.Event()
