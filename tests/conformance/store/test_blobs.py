@@ -39,6 +39,13 @@ async def through_start_and_run(store: AnyStore, value: bytes) -> Any:
     return (await found(store, await store.start(a_run(input=value)))).input
 
 
+async def through_start_owned(store: AnyStore, value: bytes) -> Any:
+    await store.register("A", host="h", deployment="d", lease=timedelta(seconds=30))
+    run_id, owned = await store.start_owned(a_run(input=value, owner="A"))
+    assert owned
+    return (await found(store, run_id)).input
+
+
 async def through_claim(store: AnyStore, value: bytes) -> Any:
     return (await claimed(store, input=value)).input
 
