@@ -22,8 +22,8 @@ def _seeds(text: str) -> range:
 
 SEEDS = _seeds(os.environ.get("THREADLINE_SEEDS", "0-499"))
 PARTS = [SEEDS[begin : begin + 25] for begin in range(0, len(SEEDS), 25)]
-ENOUGH = 60
-"""Seeds within which a weakened store is found out; most are within three."""
+ENOUGH = 150
+"""Seeds within which a weakened store is found out; most are within thirty."""
 
 
 @pytest.fixture(autouse=True)

@@ -4,7 +4,7 @@ import asyncio
 from datetime import timedelta
 
 from tests.conformance.conftest import AnyStore
-from tests.conformance.store.acts import WORKFLOWS, a_run, accept, claim, claimed, ok
+from tests.conformance.store.acts import WORKFLOWS, a_run, accept, claim, claimed, new_id, ok
 from workflows.storage.base import RunState, StepBatch
 
 
@@ -58,6 +58,18 @@ async def test_starting_the_same_id_twice_starts_once(store: AnyStore) -> None:
     run = a_run()
     assert await store.start(run) == await store.start(run)
     assert len(await store.runs(tenant="T1")) == 1
+
+
+async def test_starting_a_run_again_that_has_ended_since_gives_its_own_id_and_not_that_of_its_keys_next_run(
+    store: AnyStore,
+) -> None:
+    """The reply was lost, and whoever asks again is told which run is its own."""
+    run = a_run(key="k")
+    await store.start(run)
+    (held,) = await claim(store)
+    await store.end(held.run_id, held.fence, RunState.FAILED, inbox_seen=0, successor_id=new_id())
+    await store.start(a_run(key="k"))
+    assert await store.start(run) == run.run_id
 
 
 async def test_a_run_started_for_a_worker_is_that_workers_from_its_first_commit(store: AnyStore) -> None:

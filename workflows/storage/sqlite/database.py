@@ -76,6 +76,7 @@ class Database:
     async def set_clock_offset(self, offset: timedelta) -> None:
         """Move the store's clock, for every process on this file. For tests and the emulator."""
         await self._transact(lambda: self._one(SET_CLOCK, offset // MICROSECOND))
+        await self.now()  # a look outside of a transaction reads the clock as the last one did
 
     @property
     def _db(self) -> sqlite3.Connection:

@@ -64,12 +64,14 @@ class RunOperations(StepOperations):
 
     async def start_owned(self, run: NewRun, *, writes: Sequence[Write] = ()) -> tuple[str, bool]:
         def insert() -> tuple[str, bool]:
-            if run.key is not None and (live := self._live(run)) is not None:
-                return live, False
-            if not self._insert_run(run):
-                return own_id(run, self._one(TENANT_OF, run.run_id)[0]), False
-            self._apply(writes)
-            return run.run_id, run.owner is not None and self._one(OWNED, run.run_id, run.owner) is not None
+            if self._insert_run(run):
+                self._apply(writes)
+                return run.run_id, run.owner is not None and self._one(OWNED, run.run_id, run.owner) is not None
+            if (taken := self._one(TENANT_OF, run.run_id)) is not None:
+                return own_id(run, taken[0]), False
+            live = self._live(run)
+            assert live is not None, "what kept the run from being inserted is its id or the live run of its key"
+            return live, False
 
         return await self._transact(insert, tenant=run.tenant)
 
