@@ -1,366 +1,64 @@
 """The storage seam: the engine's operations, never CRUD on its tables, and tenant-scoped rows for the floors above.
 
-Every operation is one transaction (in PostgreSQL, reaping workers and reaping their runs are two) with the outcome that engine rules need; where two processes race, the outcome says who won.
-Values cross it as JSON bytes, times as aware datetimes, ids as strings. Any operation may raise `StoreUnavailableError`: it may or
-may not have been committed, and each is written so that calling it again is safe.
+Every operation is one transaction (in PostgreSQL, reaping workers and reaping their runs are two) with the outcome that engine rules need;
+where two processes race, the outcome says who won. Values cross it as JSON bytes, times as aware datetimes, ids as strings. Any operation
+may raise `StoreUnavailableError`: it may or may not have been committed, and each is written so that calling it again is safe.
 """
 
-import re
 from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-from enum import StrEnum
-from typing import Any, Literal, NamedTuple, Protocol
+from datetime import datetime, timedelta
+from typing import Any, Protocol
 
-from workflows.errors import InputError
+from workflows.storage.records import Record, Status
 from workflows.storage.retention import Retention, Swept
+from workflows.storage.runs import (
+    SUSPECT_AFTER,
+    Census,
+    EndOutcome,
+    Fork,
+    NewRun,
+    RunRow,
+    RunState,
+    StepBatch,
+    StepOutcome,
+    Suspects,
+    own_id,
+)
+from workflows.storage.schedules import MAX_QUEUED, CatchUp, Firing, FiringStatus, Overlap, Schedule
 from workflows.storage.schema import Select, Table, Write
+from workflows.storage.signals import DeadSignal, LetterId, Signal, SignalOutcome
 from workflows.storage.traces import SpanKey, SpanRow, TracePart
 
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-
-
-class RunState(StrEnum):
-    """The states of a run; the first three are live, and one run per (tenant, workflow, key) is live at a time."""
-
-    READY = "ready"
-    RUNNING = "running"
-    SUSPENDED = "suspended"
-    DONE = "done"
-    FAILED = "failed"
-    CANCELLED = "cancelled"
-    DEAD = "dead"
-
-    @property
-    def live(self) -> bool:
-        """Whether it can still go on."""
-        return self in (RunState.READY, RunState.RUNNING, RunState.SUSPENDED)
-
-
-SUSPECT_AFTER = 2
-"""Tries without progress after which a run is suspected to kill its process, and claimed alone."""
-
-Suspects = Literal["no", "head", "only"]
-CatchUp = Literal["skip", "one", "all"]
-Overlap = Literal["skip", "queue", "allow"]
-MAX_QUEUED = 100
-"""Firings of one schedule that wait for the one before; further ones are skipped."""
-
-
-@dataclass(frozen=True, slots=True)
-class NewRun:
-    """A run to insert. `available_at` None means now.
-
-    `owner` is the worker that claims it as it is inserted, which saves the commit of a claim; one that was reaped does not.
-    """
-
-    run_id: str
-    tenant: str
-    workflow: str
-    version: str = "1"
-    key: str | None = None
-    queue: str = "default"
-    priority: int = 100
-    input: bytes | None = None
-    trace_id: str | None = None
-    deployment: str | None = None
-    parent_id: str | None = None
-    parent_path: str | None = None
-    max_attempts: int = 5
-    available_at: datetime | None = None
-    paused: bool = False
-    owner: str | None = None
-
-    def claimed(self, *, inbox_seq: int) -> "RunRow":
-        """The row as it stands right after it was inserted for its `owner`, with so many signals."""
-        now = datetime.now(UTC)  # for whoever reads it here; what is durable is the store's own
-        return RunRow(
-            self.run_id, self.tenant, self.workflow, self.version, self.key, self.queue, RunState.RUNNING, 1, self.owner, 1,
-            self.max_attempts, 0, inbox_seq, False, now, self.parent_id, self.parent_path, self.input, None, None, self.trace_id,
-            self.deployment, now, None, paused=self.paused,
-        )  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class RunRow:
-    """One row of `runs`."""
-
-    run_id: str
-    tenant: str
-    workflow: str
-    version: str
-    key: str | None
-    queue: str
-    state: RunState
-    fence: int
-    owner: str | None
-    attempts: int
-    max_attempts: int
-    step_seq: int
-    inbox_seq: int
-    cancel_requested: bool
-    available_at: datetime | None
-    parent_id: str | None
-    parent_path: str | None
-    input: bytes | None
-    output: bytes | None
-    error: dict[str, Any] | None
-    trace_id: str | None
-    deployment: str | None
-    created_at: datetime
-    finished_at: datetime | None
-    forked_from: str | None = None
-    forked_seq: int | None = None
-    paused: bool = False
-    priority: int = 100
-
-
-class Status(StrEnum):
-    """What a step record says."""
-
-    OK = "ok"
-    FAILED = "failed"
-    INTERRUPTED = "interrupted"
-    SKIPPED = "skipped"
-    BAILED = "bailed"
-    CHECKPOINT = "checkpoint"
-    INTENT = "intent"
-    RETRY = "retry"
-    UNTIL = "until"
-    NOTE = "note"
-
-
-@dataclass(frozen=True, slots=True)
-class Record:
-    """One record of a run, at a path such as "charge", "loop#3/model", "each[7]", "charge!intent", "charge~2", "nap@until"."""
-
-    path: str
-    status: Status
-    output: bytes | None = None
-    error: dict[str, Any] | None = None
-    started_at: datetime | None = None
-    seq: int = 0
-    finished_at: datetime | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Signal:
-    """A message in a run's inbox; `carried` counts the runs that ended without reading it."""
-
-    seq: int
-    name: str
-    dedup_key: str
-    payload: bytes | None = None
-    carried: int = 0
-    created_at: datetime | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class StepBatch:
-    """Records that finished together, and all that belongs to the same commit.
-
-    `consumed` are the numbers of the signals they used. With `done`, the batch is also the clean end of the run, which happens only
-    if the inbox still stands at `inbox_seen` and nobody asked to cancel; `output` is then the run's. `wakes_parent` False: whoever ends it
-    knows that it has no parent.
-    """
-
-    records: tuple[Record, ...]
-    consumed: tuple[int, ...] = ()
-    children: tuple[NewRun, ...] = ()
-    writes: tuple[Write, ...] = ()
-    done: bool = False
-    output: bytes | None = None
-    inbox_seen: int = 0
-    successor_id: str = ""
-    wakes_parent: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class StepOutcome:
-    """`recorded`: this fence wrote the batch, now or earlier (a lost reply). `owned`: the run is still this fence's.
-
-    Neither recorded nor owned: the fence is stale, stop at once. Owned but not recorded (only with `done`): the inbox moved or a
-    cancel came; look at it and go on.
-    """
-
-    recorded: bool
-    owned: bool
-    inbox_seq: int
-    cancel_requested: bool
-
-
-@dataclass(frozen=True, slots=True)
-class SignalOutcome:
-    """Where a signal went. `duplicate`: it was accepted before, nothing changed. `run_id` is None for a duplicate.
-
-    `claimed`: the run it started is its `owner`'s, under fence 1.
-    """
-
-    run_id: str | None
-    seq: int | None
-    started: bool
-    duplicate: bool
-    claimed: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class EndOutcome:
-    """`ended` False: the fence is stale, or the inbox moved. `carried` signals went to `successor`; the others became dead letters."""
-
-    ended: bool
-    successor: str | None
-    carried: int
-
-
-@dataclass(frozen=True, slots=True)
-class Fork:
-    """A copy of an ended run up to a record, to go on from there.
-
-    Records with a `seq` below `cut` are copied with it, but for the paths of `leave_out`. Signals are copied but for what told the source
-    to stop or to step, unread where none of the copied records used them; answers only where one did, for they were given to its questions. `records` follow from `cut` on; `input` is the new run's.
-    """
-
-    run_id: str
-    source: str
-    tenant: str
-    cut: int
-    input: bytes | None
-    leave_out: tuple[str, ...] = ()
-    records: tuple[Record, ...] = ()
-    paused: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Census:
-    """How many live or dead runs there are of one workflow and version, in one state; `due_since` is the oldest time one was due."""
-
-    workflow: str
-    version: str
-    state: RunState
-    count: int
-    due_since: datetime | None
-
-
-LETTER_ID = re.compile(r"(\d{1,17})\.(\d{1,9})\.([^\x00]+)")
-
-
-class LetterId(NamedTuple):
-    """What an id of a dead letter says; text outside."""
-
-    died_at: datetime
-    run_id: str
-    seq: int
-
-    def __str__(self) -> str:
-        return f"{(self.died_at - EPOCH) // timedelta(microseconds=1)}.{self.seq}.{self.run_id}"
-
-    @classmethod
-    def parse(cls, text: str) -> "LetterId":
-        """Raises ValueError if `text` is none."""
-        found = LETTER_ID.fullmatch(text)
-        if found is None:
-            raise ValueError(f"{text!r} is no id of a dead letter")
-        micros, seq, run_id = found.groups()
-        return cls(EPOCH + timedelta(microseconds=int(micros)), run_id, int(seq))
-
-
-@dataclass(frozen=True, slots=True)
-class DeadSignal:
-    """A signal that two runs in a row ended without reading, or whose run had no key: who it was for, and when it died."""
-
-    tenant: str
-    workflow: str
-    key: str | None
-    run_id: str
-    signal: Signal
-    died_at: datetime
-
-    @property
-    def id(self) -> str:
-        """What names it: to redrive or drop it, and as the last of a page."""
-        return str(LetterId(self.died_at, self.run_id, self.signal.seq))
-
-
-@dataclass(frozen=True, slots=True)
-class Schedule:
-    """When to run what; `workflows.schedules` reads `spec` and `tz` and applies the rules.
-
-    `due_at` is the time the next firing is for, `next_at` that time with its jitter: when it fires, and the token that clocks compare.
-    `last_at` is what the last one was for. `grace_s`: how late a firing may be before `catch_up` counts it as missed. `fired` counts
-    firings towards `max_firings`. `ended`: it never fires again.
-    """
-
-    tenant: str
-    name: str
-    workflow: str
-    version: str
-    spec: str
-    tz: str
-    next_at: datetime
-    last_at: datetime | None = None
-    paused: bool = False
-    input: bytes | None = None
-    due_at: datetime | None = None
-    catch_up: CatchUp = "one"
-    catch_up_limit: int = 100
-    grace_s: float = 60.0
-    overlap: Overlap = "skip"
-    jitter_s: float = 0.0
-    ends_at: datetime | None = None
-    max_firings: int | None = None
-    fired: int = 0
-    ended: bool = False
-    paused_reason: str | None = None
-    queue: str = "default"
-
-    @property
-    def due(self) -> datetime:
-        """What the next firing is for. A clock of an older version moves `next_at` alone."""
-        late = None if self.due_at is None else (self.next_at - self.due_at).total_seconds()
-        return (
-            self.due_at if self.due_at is not None and late is not None and 0 <= late <= self.jitter_s else self.next_at
-        )
-
-
-class FiringStatus(StrEnum):
-    """What became of a firing: its run was started, waits for the one before it, was left out because that one was still going, or
-    was left out because it came too late.
-    """
-
-    STARTED = "started"
-    QUEUED = "queued"
-    SKIPPED = "skipped"
-    MISSED = "missed"
-
-
-@dataclass(frozen=True, slots=True)
-class Firing:
-    """One firing of a schedule, for `due_at`, by its time or by hand. `run_id` is known also where no run was started.
-
-    `missed` earlier times it stands for, or that were left out with it. `run_state` is that of its run now, None if there is none (any
-    more); what came of delivering its outcome is told apart, by whoever delivers: `delivery`, None until then.
-    """
-
-    tenant: str
-    schedule: str
-    run_id: str
-    due_at: datetime
-    cause: Literal["time", "manual"] = "time"
-    status: FiringStatus = FiringStatus.STARTED
-    reason: str | None = None
-    missed: int = 0
-    fired_at: datetime | None = None
-    delivery: str | None = None
-    delivery_detail: str | None = None
-    delivered_at: datetime | None = None
-    run_state: RunState | None = None
-
-
-def own_id(run: NewRun, tenant: str) -> str:
-    """The id of a run that is there already and belongs to `tenant`. Raises InputError if that is another one than `run`'s."""
-    if tenant != run.tenant:
-        raise InputError(f"the run id {run.run_id!r} can't be used: choose another one")
-    return run.run_id
+__all__ = [
+    "MAX_QUEUED",
+    "SUSPECT_AFTER",
+    "CatchUp",
+    "Census",
+    "DeadSignal",
+    "EndOutcome",
+    "Firing",
+    "FiringStatus",
+    "Fork",
+    "LetterId",
+    "NewRun",
+    "Overlap",
+    "Record",
+    "RunRow",
+    "RunState",
+    "Schedule",
+    "Signal",
+    "SignalOutcome",
+    "SpanKey",
+    "SpanRow",
+    "Status",
+    "StepBatch",
+    "StepOutcome",
+    "Store",
+    "StoreUnavailableError",
+    "Suspects",
+    "TracePart",
+    "own_id",
+]
 
 
 class StoreUnavailableError(Exception):

@@ -12,7 +12,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from workflows.errors import BlobMissingError
-from workflows.storage.base import Record, RunRow, Schedule, Signal
+from workflows.storage.records import Record
+from workflows.storage.runs import RunRow
+from workflows.storage.schedules import Schedule
+from workflows.storage.signals import Signal
 
 LIMIT = 32 * 1024
 """Bytes of the largest value that stays in its row."""

@@ -7,9 +7,9 @@ from typing import Any, Protocol
 
 from pydantic_core import from_json, to_json
 
-from workflows.storage.base import EPOCH
 from workflows.storage.blobs import Apart
 from workflows.storage.schema import Column, ColumnType, Insert, Is, Select, Table, Update, Where, Write
+from workflows.storage.signals import EPOCH
 
 
 class Dialect(Protocol):
