@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from workflows.storage.blobs import REFERENCE
-from workflows.storage.schema import Column, Table
+from workflows.storage.schema import Table
 from workflows.storage.tables import APPROVALS, DEAD_SIGNALS, FIRINGS, LIVE, RECEIVED, RUNS, SPANS, TRACES
 
 
@@ -52,13 +52,12 @@ reads its result.
 
 def referred(tables: Iterable[Table]) -> str:
     """Whether a row refers to the blob `b`: a look into one partial index for each column that holds values."""
-    columns = [(table, column) for table in tables for column in table.columns]
-    return " or ".join(_refers(table, column) for table, column in columns if column.type == "value")
+    return " or ".join(_refers(table, name) for table in tables for name in table.values)
 
 
-def _refers(table: Table, column: Column) -> str:
+def _refers(table: Table, name: str) -> str:
     source, tenant = f"{table.name} x", "x.tenant"
     if all(each.name != "tenant" for each in table.columns):
         source, tenant = f"{table.name} x join runs r on r.run_id = x.run_id", "r.tenant"
-    same = f"length(x.{column.name}) = {REFERENCE} and substr(x.{column.name}, 2) = b.sha256"
+    same = f"length(x.{name}) = {REFERENCE} and substr(x.{name}, 2) = b.sha256"
     return f"exists (select 1 from {source} where {tenant} = b.tenant and {same})"

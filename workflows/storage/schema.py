@@ -58,11 +58,16 @@ class Table:
                 return column
         raise ValueError(f"table {self.name} has no column {name!r}")
 
+    @property
+    def values(self) -> list[str]:
+        """The columns that hold values."""
+        return [column.name for column in self.columns if column.type == "value"]
+
     def __post_init__(self) -> None:
         if not self.shared and "tenant" not in {column.name for column in self.columns}:
             raise ValueError(f"table {self.name} has no tenant column and is not declared shared")
         names = {column.name for column in self.columns}
-        if not names & {"tenant", "run_id"} and any(column.type == "value" for column in self.columns):
+        if not names & {"tenant", "run_id"} and self.values:
             raise ValueError(f"table {self.name} has values, and neither a tenant nor a run whose they are")
 
 

@@ -39,8 +39,13 @@ class Rows(Database):
 
     async def read(self, query: Select) -> list[dict[str, Any]]:
         parameters = dialect.Parameters(POSTGRES)
-        rows = await self._fetch(dialect.select(query, parameters), *parameters.values)
-        return [await self._restored(query.table, dialect.decode_row(POSTGRES, query.table, row)) for row in rows]
+        found = await self._fetch(dialect.select(query, parameters), *parameters.values)
+        rows = [dialect.decode_row(POSTGRES, query.table, row) for row in found]
+        for name in query.table.values:
+            for row in rows:
+                if row[name] is not None and row[name][:1] == MARK:
+                    row[name] = await self._restored(query.table, name, row)
+        return rows
 
     async def write(self, *writes: Write) -> int:
         if len(writes) == 1:
@@ -89,13 +94,10 @@ class Rows(Database):
         bodies = {(row[0], row[1]): row[2] for row in await self._fetch(BODIES, tenants, digests, tenant, run_id)}
         return [filled(each, bodies, strict=strict, run_id=run_id) for each in found]
 
-    async def _restored(self, table: Table, row: dict[str, Any]) -> dict[str, Any]:
-        for column in table.columns:
-            if column.type == "value" and (value := row[column.name]) is not None and value[:1] == MARK:
-                record = Record(row.get("path", f"{table.name}.{column.name}"), Status.OK, value)
-                (whole,) = await self._whole([record], run_id=row.get("run_id"), tenant=row.get("tenant"))
-                row[column.name] = whole.output
-        return row
+    async def _restored(self, table: Table, name: str, row: dict[str, Any]) -> bytes | None:
+        record = Record(row.get("path", f"{table.name}.{name}"), Status.OK, row[name])
+        (whole,) = await self._whole([record], run_id=row.get("run_id"), tenant=row.get("tenant"))
+        return whole.output
 
 
 async def _apply(connection: Any, change: Write) -> int:

@@ -18,8 +18,15 @@ class Rows(Database):
         sql = dialect.select(query, parameters)
 
         def found() -> list[dict[str, Any]]:
-            rows = self._db.execute(sql, parameters.values).fetchall()
-            return [self._restored(query.table, dialect.decode_row(SQLITE, query.table, row)) for row in rows]
+            rows = [
+                dialect.decode_row(SQLITE, query.table, row)
+                for row in self._db.execute(sql, parameters.values).fetchall()
+            ]
+            for name in query.table.values:
+                for row in rows:
+                    if row[name] is not None and row[name][:1] == MARK:
+                        row[name] = self._restored(query.table, name, row)
+            return rows
 
         return await self._call(found)
 
@@ -49,10 +56,7 @@ class Rows(Database):
         bodies = {each: body for each in owned if (body := self._body(each, tenant, run_id)) is not None}
         return [filled(each, bodies, strict=strict, run_id=run_id) for each in found]
 
-    def _restored(self, table: Table, row: dict[str, Any]) -> dict[str, Any]:
-        for column in table.columns:
-            if column.type == "value" and (value := row[column.name]) is not None and value[:1] == MARK:
-                record = Record(row.get("path", f"{table.name}.{column.name}"), Status.OK, value)
-                (whole,) = self._whole([record], run_id=row.get("run_id"), tenant=row.get("tenant"))
-                row[column.name] = whole.output
-        return row
+    def _restored(self, table: Table, name: str, row: dict[str, Any]) -> bytes | None:
+        record = Record(row.get("path", f"{table.name}.{name}"), Status.OK, row[name])
+        (whole,) = self._whole([record], run_id=row.get("run_id"), tenant=row.get("tenant"))
+        return whole.output
