@@ -104,7 +104,12 @@ class Calls:
         context = await self._context(pending, ctx, key=key)
         with self._tracer.span(f"execute_tool {tool.name}", kind="tool") as span:
             span.attributes.update(
-                {"gen_ai.tool.name": tool.name, "gen_ai.tool.call.id": call.id, "effect": tool.effect.value}
+                {
+                    "gen_ai.operation.name": "execute_tool",
+                    "gen_ai.tool.name": tool.name,
+                    "gen_ai.tool.call.id": call.id,
+                    "effect": tool.effect.value,
+                }
             )
             await ctx.emit("tool_started", tool=tool.name)
             try:

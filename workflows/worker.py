@@ -5,22 +5,20 @@ import contextlib
 import random
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import replace
-from datetime import timedelta
-from functools import partial
 from typing import Any
 
 import structlog
 
-from workflows.claim import Claim
 from workflows.driver import Driver, Left
 from workflows.errors import Draining
 from workflows.graph import Workflow
+from workflows.holds import Holds
 from workflows.lease import Lease
 from workflows.pubsub.base import Event, PubSub
 from workflows.quarantine import Quarantine
 from workflows.reaper import Reaper
 from workflows.slots import Slots
-from workflows.storage.base import NewRun, RunRow, Signal, Store, StoreUnavailableError
+from workflows.storage.base import NewRun, Signal, Store, StoreUnavailableError
 
 PATIENCE_S = 25.0
 """How long a leaving worker waits for what can't be undone before it gives it back anyway."""
@@ -49,8 +47,6 @@ class Worker:
         sweeps: tuple[Callable[[], Coroutine[Any, Any, int]], ...] = (),
     ) -> None:
         self._store = store
-        self._pubsub = pubsub
-        self._driver = driver
         self._workflows = workflows
         self._slots = slots
         self._lease = lease
@@ -61,7 +57,12 @@ class Worker:
         self._sweeps = sweeps
         self._wake = asyncio.Event()
         self._claiming = asyncio.Lock()
-        self._held: dict[str, tuple[Claim, asyncio.Task[None]]] = {}
+        self._held = Holds(
+            store, pubsub, driver, slots, poll_s=poll_s,
+            leaving=lambda: self.draining or self._quarantine.handing_over,
+            worker_id=lambda: self.worker_id,
+            left=self._left,
+        )  # fmt: skip
         self._reserved: set[str] = set()
         self._more = True
         self._loops: list[asyncio.Task[None]] = []
@@ -85,18 +86,14 @@ class Worker:
         self.draining = True
         claiming, others = self._loops[:1], self._loops[1:]
         await _ended(claiming)  # the beat goes on while runs are brought to their boundaries
-        await self._settled(self._grace_s)
-        for claim, _ in self._held.values():
-            claim.interrupt(Draining)
-        await self._settled(PATIENCE_S - self._grace_s)
+        await self._held.settle(self._grace_s)
+        for run_id in list(self._held):
+            self._held.interrupt(run_id, Draining)
+        await self._held.settle(PATIENCE_S - self._grace_s)
         await _ended([*(task for _, task in self._held.values()), *others])
         with contextlib.suppress(StoreUnavailableError):
             await self._store.release(self.worker_id, held=[])
             await self._store.unregister(self.worker_id)
-
-    async def _settled(self, within_s: float) -> None:
-        if tasks := [task for _, task in self._held.values()]:
-            await asyncio.wait(tasks, timeout=max(within_s, 0))
 
     @property
     def worker_id(self) -> str:
@@ -125,11 +122,7 @@ class Worker:
 
     async def controlled(self, event: Event) -> None:
         """Handle a `control` event: stop a run that is held here."""
-        self._interrupt(str(event.data.get("run_id")))
-
-    def _interrupt(self, run_id: str) -> None:
-        if run_id in self._held:
-            self._held[run_id][0].interrupt()
+        self._held.interrupt(str(event.data.get("run_id")))
 
     # Claiming
 
@@ -160,7 +153,7 @@ class Worker:
                     leave_out=ask.leave_out, suspects=ask.suspects,
                 )  # fmt: skip
                 for row in rows:
-                    self._hold(row)
+                    self._held.take(row)
                 taken += len(rows)
                 if len(rows) < ask.limit:
                     empty.update(ask.queues)
@@ -190,7 +183,7 @@ class Worker:
         """Work a reserved run that was inserted for this worker, whose signals are `inbox`."""
         self._reserved.discard(run.run_id)
         if run.owner == self.worker_id:
-            self._hold(run.claimed(inbox_seq=len(inbox)), inbox)
+            self._held.take(run.claimed(inbox_seq=len(inbox)), inbox)
         else:  # it was reaped meanwhile, and so was the run
             self._slots.free(run.run_id)
 
@@ -199,69 +192,11 @@ class Worker:
         self._reserved.discard(run.run_id)
         self._slots.free(run.run_id)
 
-    def _hold(self, row: RunRow, inbox: Sequence[Signal] = ()) -> None:
-        worker_id = self.worker_id
-        claim = Claim(
-            self._store, self._pubsub, self._driver.tracer, row, (),
-            draining=lambda: self.draining or self._quarantine.handing_over,
-            abandoned=lambda: self.worker_id != worker_id,
-            dispatched=partial(self._driver.lifecycle.dispatched, row),
-            inbox=inbox,
-        )  # fmt: skip
-        task = asyncio.create_task(self._work(claim), name=f"run {row.run_id}")
-        self._held[row.run_id] = (claim, task)
-        self._slots.take(row)
-
-    async def _work(self, claim: Claim) -> None:
-        run = claim.run
-        structlog.contextvars.bind_contextvars(
-            run_id=run.run_id,
-            workflow=run.workflow,
-            fence=run.fence,
-            attempt=run.attempts,
-            tenant=run.tenant,
-            trace_id=run.trace_id,
-        )
-        left = Left.RELEASED
-        try:
-            self._driver.lifecycle.running(run)
-            if run.step_seq:
-                claim.remember(await self._store.load(run.run_id, whole=False))
-            left = await self._driver.drive(claim)
-        except StoreUnavailableError as error:
-            structlog.get_logger().warning("run_given_back", error=str(error))
-            await asyncio.sleep(self._poll_s)  # or it would be claimed and given back as fast as storage can refuse
-        except Exception as error:
-            structlog.get_logger().exception("run_broke_its_worker")
-            left = await self._given_up(claim, error)
-        finally:
-            self._let_go(claim)
-            if self._more:
-                self.wake()
+    async def _left(self, left: Left) -> None:
+        if self._more:
+            self.wake()
         if left is Left.RELEASED:
             await self._guarded(self._release())
-        elif left is Left.SUSPENDED:
-            self._driver.lifecycle.suspended(run)
-
-    def _let_go(self, claim: Claim) -> None:
-        """Forget a run, unless this process has claimed it anew meanwhile: the task that lost it must not evict the one that holds it."""
-        held = self._held.get(claim.run.run_id)
-        if held is not None and held[0] is claim:
-            del self._held[claim.run.run_id]
-            self._slots.free(claim.run.run_id)
-
-    async def _given_up(self, claim: Claim, error: Exception) -> Left:
-        """A fault of the engine itself would come again on every worker: the run fails, and says so. If even that fails, it is given
-        back with its attempt counted, a little later each time, until it is dead.
-        """
-        try:
-            return await self._driver.give_up(claim, error)
-        except Exception:
-            structlog.get_logger().exception("run_not_given_up")
-        delay = timedelta(seconds=self._poll_s * 2 ** min(claim.run.attempts, 6))
-        with contextlib.suppress(StoreUnavailableError):
-            await self._store.abandon(self.worker_id, claim.run.run_id, delay=delay)
-        return Left.LOST
 
     async def _release(self) -> int:
         async with self._claiming:
@@ -279,19 +214,16 @@ class Worker:
             await self._begin_again()
             return 0
         for run_id in await self._store.cancelled(self.worker_id):
-            self._interrupt(run_id)
+            self._held.interrupt(run_id)
         return await self._release()
 
     async def _begin_again(self) -> None:
         """We were reaped: everything held here belongs to others now. Start over as a new worker."""
         structlog.get_logger().warning("worker_reaped", worker_id=self.worker_id, held=len(self._held))
         async with self._claiming:
-            held = list(self._held.values())
-            for run_id in self._held:
-                self._slots.free(run_id)
-            self._held.clear()
+            tasks = self._held.abandon()
             self._lease.replace()
-        await _ended([task for _, task in held])
+        await _ended(tasks)
         await self._lease.register()
 
     async def _reap_forever(self) -> None:

@@ -326,6 +326,18 @@ class TestPutting:
         await put(engine, work)
         assert await rounds(engine) == 1
 
+    async def test_a_single_time_that_went_by_may_be_put_again_at_the_next_start(
+        self, engine: Engine, work: Work
+    ) -> None:
+        once = datetime(2026, 3, 27, 9, 0, tzinfo=UTC)
+        await put(engine, work, spec=once)
+        await at(engine, "2026-03-27T09:00")
+        await rounds(engine)
+        assert (await put(engine, work, spec=once)).ended
+        assert await rounds(engine) == 0
+        with pytest.raises(InputError, match="still to come"):
+            await put(engine, work, spec=once - MINUTE)
+
     async def test_an_operators_pause_outlives_a_start_that_puts_it_again(self, engine: Engine, work: Work) -> None:
         await put(engine, work)
         await engine.schedules.pause("s", tenant="T1")

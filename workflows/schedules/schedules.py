@@ -73,10 +73,17 @@ class Schedules:
             tenant, name, workflow.id, workflow.version, text, tz, now, input=data, catch_up=catch_up, catch_up_limit=catch_up_limit,
             grace_s=grace_s, overlap=overlap, jitter_s=jitter_s, ends_at=ends_at, max_firings=max_firings, queue=queue,
         )  # fmt: skip
-        entry = upcoming(entry, _first(text, tz, now=now, starts_at=starts_at))
-        if entry.ended:
-            raise InputError(f"{text!r} names no time before it ends")
-        return await self._store.put_schedule(entry, keep_paused=keep_paused)
+        first = _first(text, tz, now=now, starts_at=starts_at)
+        if first is None or upcoming(entry, first).ended:
+            return await self._over(entry)
+        return await self._store.put_schedule(upcoming(entry, first), keep_paused=keep_paused)
+
+    async def _over(self, entry: Schedule) -> Schedule:
+        """The schedule as it is, if it was put with the same times when they were still to come. Raises InputError."""
+        found = await self._store.schedule(tenant=entry.tenant, name=entry.name)
+        if found is None or (found.spec, found.tz, found.ends_at) != (entry.spec, entry.tz, entry.ends_at):
+            raise InputError(f"{entry.spec!r} names no time that is still to come before it ends")
+        return found
 
     async def get(self, name: str, *, tenant: str) -> Schedule:
         """One schedule. Raises ScheduleNotFoundError."""
@@ -146,13 +153,10 @@ def delivered(run_id: str, *, tenant: str, status: Delivery, at: datetime, detai
     return Update(FIRINGS, {"tenant": tenant, "run_id": run_id}, values)
 
 
-def _first(spec: str, tz: str, *, now: datetime, starts_at: datetime | None) -> datetime:
+def _first(spec: str, tz: str, *, now: datetime, starts_at: datetime | None) -> datetime | None:
     start = now if starts_at is None else max(starts_at, now)
     times = times_of(spec, tz, anchor=starts_at or now.replace(microsecond=0))
-    found = times.after(start - MOMENT if starts_at is not None and starts_at > now else start)
-    if found is None:
-        raise InputError(f"{spec!r} names no time that is still to come")
-    return found
+    return times.after(start - MOMENT if starts_at is not None and starts_at > now else start)
 
 
 def _check(name: str, *, catch_up: str, overlap: str, catch_up_limit: int, max_firings: int | None) -> None:
