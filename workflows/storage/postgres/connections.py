@@ -29,14 +29,21 @@ class Connections:
             await self._free.acquire()
         try:
             while self._idle:
-                connection = self._idle.pop()
-                if not connection.is_closed():
+                if await self._in_order(connection := self._idle.pop()):
                     return connection
-                await self._pool.release(connection)
             return await self._pool.acquire(timeout=self._timeout_s)
         except BaseException:
             self._free.release()
             raise
+
+    async def _in_order(self, connection: Any) -> bool:
+        try:
+            if not connection.is_closed():
+                return True
+        except asyncpg.InterfaceError:  # the server closed it while it was idle, and the pool has taken it back already
+            return False
+        await self._pool.release(connection)
+        return False
 
     def keep(self, connection: Any) -> None:
         """Give back one that is in order, for the next statement."""
@@ -53,5 +60,5 @@ class Connections:
     async def close(self) -> None:
         """Close all; those in use when they are given back."""
         while self._idle:
-            await self._pool.release(self._idle.pop())
+            await self._pool.release(self._idle.pop())  # which does nothing for one that it has taken back
         await self._pool.close()
