@@ -106,14 +106,16 @@ class Run(Generic[Out]):
         """
         arrived: asyncio.Queue[Event] = asyncio.Queue()
         subscription = await self._pubsub.subscribe(f"{self.tenant}:run:{self.id}", arrived.put, after=after)
+        ended = False
         try:
             while True:
                 try:
                     async with asyncio.timeout(self._poll_s):
                         event = await arrived.get()
                 except TimeoutError:
-                    if arrived.empty() and not (await self.row()).state.live:
+                    if ended:
                         return  # its last word was lost
+                    ended = arrived.empty() and not (await self.row()).state.live
                     continue
                 yield event
                 if event.type == "completed":

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import structlog
 from pydantic_core import from_json, to_json
@@ -22,11 +22,11 @@ from workflows.registry import Registry
 from workflows.spec import Names
 from workflows.spec.types import read_type
 from workflows.step import Step
-from workflows.storage.base import NewRun, RunState
+from workflows.storage.base import RunState
 from workflows.temporal.ending import TELL, WAKE
 from workflows.temporal.host import ActivityHost, Asked, Refused
 from workflows.temporal.located import Located
-from workflows.temporal.messages import Begin, Json, MomentMessage, ParentFacts, StepCall, StepEnd, StepFailure, Wake
+from workflows.temporal.messages import Json, MomentMessage, StepCall, StepEnd, StepFailure, Wake
 from workflows.temporal.payloads import MAX_BYTES, too_large
 from workflows.temporal.starting import Starter
 from workflows.temporal.steps import FAILED, LEFT, UNKNOWN
@@ -94,7 +94,9 @@ class Activities:
             step = Located(call.name, call.workflow).find(names, call.step_id, call.path)
             value = decode(to_json(call.value), step.input, where=f"the input of step {call.path}")
             effect = step.effect_of(value)
-            host = ActivityHost(call, self._handle(), self._pubsub, state_type=self._state_type(call, names))
+            host = ActivityHost(
+                call, self._handle(), self._pubsub, self._starter, state_type=self._state_type(call, names)
+            )
         except (NoExecutorError, InputError) as error:
             raise ApplicationError(str(error), type=UNKNOWN, non_retryable=True) from None
         work = asyncio.create_task(self._carry_out(step, call, host, value, effect))
@@ -105,31 +107,29 @@ class Activities:
             if self._leaving:
                 work.cancel()
         try:
-            return await self._watched(work, host, effect)
+            return await self._watched(work, host)
         finally:
             beating.cancel()
             self._working.discard(work)
             self._cutting.discard(work)
 
-    async def _watched(self, work: "asyncio.Task[StepEnd]", host: ActivityHost, effect: Effect) -> StepEnd:
-        """What the work comes to. A cancellation of the activity is a request, and what can't be undone is awaited all the same."""
-        cancelled = False
+    async def _watched(self, work: "asyncio.Task[StepEnd]", host: ActivityHost) -> StepEnd:
+        """What the work comes to. Raises CancelledError if the run was asked to stop, ApplicationError if this process has to go."""
+        stopped = False
         while True:
             try:
                 await asyncio.wait([work])
             except asyncio.CancelledError:
-                cancelled = True
                 reasons = activity.cancellation_details()
-                if reasons is None or not reasons.cancel_requested or not effect.needs_intent:
-                    work.cancel()  # nobody waits for it any more, or somebody does not want it, or this process has to go
-                host.cancel_requested = host.cancel_requested or bool(reasons and reasons.cancel_requested)
+                stopped = reasons is not None and reasons.cancel_requested
+                host.cancel_requested = host.cancel_requested or stopped
+                work.cancel()  # somebody does not want it, nobody waits for it any more, or this process has to go
                 continue
             break
         if self._dead:
             activity.raise_complete_async()  # no word to the server, which waits for the next heartbeat in vain
         if work.cancelled():
-            reasons = activity.cancellation_details()
-            if cancelled and reasons is not None and reasons.cancel_requested:
+            if stopped:
                 raise asyncio.CancelledError
             raise ApplicationError(
                 "the worker left in the middle of the step", type=LEFT, non_retryable=True, category=SAID
@@ -156,9 +156,10 @@ class Activities:
             ) as span,
         ):  # fmt: skip
             try:
-                output = await self._output(step, ctx, value, effect, call)
+                output, data = await self._output(step, ctx, value, effect, call)
+                end = self._end(ctx, host, "ok", output=from_json(data))
             except Bailed as bailed:
-                return self._end(ctx, "bailed", call, output=from_json(bailed.data))
+                return self._end(ctx, host, "bailed", output=from_json(bailed.data))
             except Asked as asked:
                 return StepEnd(
                     kind="suspended", started_at=ctx.started_at, number=asked.number, question=asked.question
@@ -170,40 +171,32 @@ class Activities:
             except Exception as error:
                 raise self._failure(step, error, effect, tries=call.attempt) from None
             span.attributes["interrupted"] = isinstance(output, Interrupted)
-            end = self._end(ctx, "ok", call, output=from_json(encode(output, step.output, where=f"step {call.path}")))
             await self._callbacks(call.callbacks).tell(
                 "on_step", Moment(host.run, RunState.RUNNING, path=call.path, output=output)
             )
             return end
 
     @staticmethod
-    async def _output(step: Step[Any, Any], ctx: StepContext, value: Any, effect: Effect, call: StepCall) -> Any:
+    async def _output(
+        step: Step[Any, Any], ctx: StepContext, value: Any, effect: Effect, call: StepCall
+    ) -> tuple[Any, bytes]:
         found = None
         if call.recovered and effect is Effect.RECONCILE:
             assert step.reconcile is not None
             found = await step.reconcile(ctx.idempotency_key, value, ctx)
         output = found if found is not None else await attempt(step, ctx, value)
         output = check(output, step.output, where=f"the output of step {call.path}")
-        encode(output, step.output, where=f"step {call.path}")
-        return output
+        return output, encode(output, step.output, where=f"step {call.path}")
 
-    def _end(self, ctx: StepContext, kind: Any, call: StepCall, *, output: Json) -> StepEnd:
+    def _end(self, ctx: StepContext, host: ActivityHost, kind: Literal["ok", "bailed"], *, output: Json) -> StepEnd:
         attached = ctx.attached
         end = StepEnd(
             kind=kind, output=output, started_at=ctx.started_at, consumed=tuple(attached.consumed), state=attached.state,
-            children=tuple(self._child(each, call) for each in attached.children),
+            children=tuple(host.children[each.run_id] for each in attached.children),
         )  # fmt: skip
         if (size := len(end.model_dump_json())) > MAX_BYTES:
-            raise self._said(describe(too_large(f"what step {call.path} gives", size)))
+            raise self._said(describe(too_large(f"what step {ctx.path} gives", size)))
         return end
-
-    def _child(self, new: NewRun, call: StepCall) -> Begin:
-        begin = self._starter.begin(new)
-        run = call.run
-        if run.key is None:
-            return begin
-        parent = ParentFacts(key=run.key, begin=self._starter.again(run) if call.begun_by_signals else None)
-        return begin.model_copy(update={"run": begin.run.model_copy(update={"parent": parent})})
 
     # Failures
 

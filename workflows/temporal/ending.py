@@ -12,10 +12,12 @@ from temporalio.exceptions import ActivityError, ApplicationError, CancelledErro
 from workflows.callbacks import LIMIT_S
 from workflows.context import NAMESPACE
 from workflows.driver import FailedRun
+from workflows.errors import InputError
 from workflows.storage.base import NewRun, RunState
 from workflows.temporal.attributes import OUTCOME, attributes_of, changes, memo_of
 from workflows.temporal.children import start_child
 from workflows.temporal.messages import Begin, Json, MomentMessage, Outcome, RunFacts, SignalMessage, Taken, Wake
+from workflows.temporal.payloads import fitting
 from workflows.temporal.walk import Walk
 
 TELL = "$tell"
@@ -57,7 +59,12 @@ class Ending:
             str(uuid5(NAMESPACE, f"{walk.run_id}/on-failure")), walk.run.tenant, handler.workflow, handler.version,
             input=failed.model_dump_json().encode(), trace_id=row.trace_id, max_attempts=handler.max_attempts,
         )  # fmt: skip
-        await start_child(walk.fleet, Begin.of(new, handler.spec, offset=walk.offset))
+        begin = Begin.of(new, handler.spec, offset=walk.offset)
+        try:
+            fitting("what is told of a failed run", begin)
+        except InputError:  # its input was nearly too large by itself; whoever is told can look it up
+            begin = begin.model_copy(update={"value": {**begin.value, "input": None}})
+        await start_child(walk.fleet, begin)
 
     async def tell(
         self, name: str, state: RunState, *, output: Json = None, failure: dict[str, Any] | None = None
@@ -67,7 +74,7 @@ class Ending:
         if name not in walk.begin.callbacks:
             return
         moment = MomentMessage(
-            callbacks=walk.references["#callbacks"], name=name, run=walk.run, run_id=walk.run_id, created_at=walk.created_at,
+            callbacks=walk.references["#callbacks"], name=name, run=walk.facts, run_id=walk.run_id, created_at=walk.created_at,
             state=state, output=output, failure=failure,
         )  # fmt: skip
         try:

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 from temporalio.api.operatorservice.v1 import AddSearchAttributesRequest, ListSearchAttributesRequest
@@ -24,6 +25,7 @@ from workflows.temporal.limits import unsupported
 from workflows.temporal.listing import Listing
 from workflows.temporal.messages import SignalMessage
 from workflows.temporal.outside import Outside, Outsider
+from workflows.temporal.polling import Polling
 from workflows.temporal.runs import TemporalRuns, reachable
 from workflows.temporal.starting import Starter
 from workflows.temporal.workflow import GraphWorkflow, ReceivedWorkflow
@@ -34,6 +36,13 @@ GRACE_S = 25.0
 
 STICKY_S = 5.0
 """How long a run waits for the process that has it in memory before any other may take it: as a killed one never answers."""
+
+FEW: dict[str, Any] = {
+    "workflow_runner": UnsandboxedWorkflowRunner(),
+    "workflow_task_poller_behavior": PollerBehaviorSimpleMaximum(2),
+    "activity_task_poller_behavior": PollerBehaviorSimpleMaximum(2),
+}
+"""A process polls for each workflow that it knows, so for each of them with few."""
 
 
 class TemporalExecution:
@@ -70,7 +79,7 @@ class TemporalExecution:
         self._client: Client | None = None
         self._starter: Starter | None = None
         self._runs: TemporalRuns | None = None
-        self._workers: list[Worker] = []
+        self._polling: list[Polling] = []
         self.activities: Activities | None = None
         self._hints: Hints | None = None
 
@@ -104,37 +113,27 @@ class TemporalExecution:
         self._starter = Starter(client, workflows, self._fleet)
         self._runs = TemporalRuns(client, self._fleet)
         if self._works:
-            await self._work(client, self._starter, workflows, pubsub, tracer)
+            self._work(client, self._starter, workflows, pubsub, tracer)
 
-    async def _work(
-        self, client: Client, starter: Starter, workflows: Registry, pubsub: PubSub, tracer: Tracer
-    ) -> None:
+    def _work(self, client: Client, starter: Starter, workflows: Registry, pubsub: PubSub, tracer: Tracer) -> None:
         self._hints = Hints(client, self._fleet, pubsub, tracer)
         self.activities = Activities(workflows, starter, pubsub, tracer, client, heartbeat_s=self._heartbeat_s)
         outsider = Outsider(Outside(workflows, self._heartbeat_s, self._hints.give))
-        self._workers = [Worker(client, task_queue=self._fleet, workflows=[ReceivedWorkflow], **self._polling)]
-        for workflow_id, version in workflows:
-            self._workers.append(
-                Worker(
-                    client, task_queue=queue_of(self._fleet, workflow_id, version), workflows=[GraphWorkflow],
-                    activities=self.activities.all, interceptors=[outsider], max_concurrent_activities=self._concurrency,
-                    graceful_shutdown_timeout=timedelta(seconds=GRACE_S),
-                    sticky_queue_schedule_to_start_timeout=timedelta(seconds=min(self._heartbeat_s, STICKY_S)),
-                    max_heartbeat_throttle_interval=timedelta(seconds=self._heartbeat_s / 4), **self._polling,
-                )
-            )  # fmt: skip
-        for worker in self._workers:
-            await worker.__aenter__()
 
-    @property
-    def _polling(self) -> dict[str, Any]:
-        """A process has a worker for each workflow, so each of them polls with few."""
-        few = PollerBehaviorSimpleMaximum(2)
-        return {
-            "workflow_runner": UnsandboxedWorkflowRunner(),
-            "workflow_task_poller_behavior": few,
-            "activity_task_poller_behavior": few,
-        }
+        def marking() -> Worker:
+            return Worker(client, task_queue=self._fleet, workflows=[ReceivedWorkflow], **FEW)
+
+        def working(queue: str) -> Worker:
+            assert self.activities is not None
+            return Worker(
+                client, task_queue=queue, workflows=[GraphWorkflow], activities=self.activities.all, interceptors=[outsider],
+                max_concurrent_activities=self._concurrency, graceful_shutdown_timeout=timedelta(seconds=GRACE_S),
+                sticky_queue_schedule_to_start_timeout=timedelta(seconds=min(self._heartbeat_s, STICKY_S)),
+                max_heartbeat_throttle_interval=timedelta(seconds=self._heartbeat_s / 4), **FEW,
+            )  # fmt: skip
+
+        queues = [queue_of(self._fleet, workflow_id, version) for workflow_id, version in workflows]
+        self._polling = [Polling(marking), *(Polling(partial(working, queue)) for queue in queues)]
 
     async def close(self) -> None:
         """Cut off what would be run again anyway, wait for what can't be undone, and leave the runs to others."""
@@ -145,10 +144,10 @@ class TemporalExecution:
 
     async def stop_polling(self) -> None:
         """Take nothing more, and wait for what is carried out: for what would be run again anyway not longer than `grace_s`."""
-        workers, self._workers = self._workers, []
-        if self.activities is not None and workers:
+        polling, self._polling = self._polling, []
+        if self.activities is not None and polling:
             cutting = asyncio.get_running_loop().call_later(self._grace_s, self.activities.cut_off)
-            await asyncio.gather(*(worker.shutdown() for worker in workers))
+            await asyncio.gather(*(each.stop() for each in polling))
             cutting.cancel()
 
     def wake(self) -> None:

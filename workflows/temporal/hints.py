@@ -5,7 +5,7 @@ import contextlib
 from typing import Any
 
 import structlog
-from temporalio.client import Client, WorkflowHistoryEventFilterType
+from temporalio.client import Client, WorkflowHandle, WorkflowHistoryEventFilterType
 from temporalio.service import RPCError
 
 from workflows.pubsub.base import Event, PubSub, PubSubUnavailableError
@@ -48,17 +48,27 @@ class Hints:
             if event.type == "completed":
                 await self._closed(run_id)
             await self._pubsub.publish(f"{tenant}:run:{run_id}", event)
+            if event.type == "completed":
+                await self._trace(run_id)
         except (PubSubUnavailableError, RPCError) as error:
             structlog.get_logger().debug("hint_lost", run_id=run_id, event=event.type, error=str(error))
 
-    async def _closed(self, run_id: str) -> None:
-        """Return when the run's workflow has closed: it says so before, and whoever is told looks at once. Then tell of it as a span."""
+    def _handle(self, run_id: str) -> WorkflowHandle[Any, Any]:
         workflow, execution = address(self._fleet, run_id)
-        handle = self._client.get_workflow_handle(workflow, run_id=execution)
+        return self._client.get_workflow_handle(workflow, run_id=execution)
+
+    async def _closed(self, run_id: str) -> None:
+        """Return when the run's workflow has closed: it says so before, and whoever is told looks at once."""
         closing = WorkflowHistoryEventFilterType.CLOSE_EVENT
-        async for _ in handle.fetch_history_events(wait_new_event=True, event_filter_type=closing, skip_archival=True):
-            break
-        found = await handle.describe()
+        events = self._handle(run_id).fetch_history_events(
+            wait_new_event=True, event_filter_type=closing, skip_archival=True
+        )
+        async for _ in events:
+            return
+
+    async def _trace(self, run_id: str) -> None:
+        """The span of a run that has ended, above those of its steps."""
+        found = await self._handle(run_id).describe()
         facts: RunFacts = await found.memo_value(FACTS, type_hint=RunFacts)
         attributes: dict[str, Any] = {"version": facts.version, "key": facts.key, "left": "ended"}
         parent = root_id(facts.parent_id) if facts.parent_id else None

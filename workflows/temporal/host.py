@@ -17,7 +17,8 @@ from workflows.storage.schema import Write
 from workflows.suspension import question
 from workflows.temporal.asking import AnyHandle, update
 from workflows.temporal.limits import unsupported
-from workflows.temporal.messages import StepCall, Taken
+from workflows.temporal.messages import Begin, ParentFacts, StepCall, Taken
+from workflows.temporal.starting import Starter
 from workflows.values import check, decode, encode
 
 QUEUES = ("default", "tasks")
@@ -44,10 +45,13 @@ class Asked(Suspended):
 class ActivityHost:
     """Implements `context.Host` in an activity."""
 
-    def __init__(self, call: StepCall, handle: AnyHandle, pubsub: PubSub, *, state_type: Any) -> None:
+    def __init__(self, call: StepCall, handle: AnyHandle, pubsub: PubSub, starter: Starter, *, state_type: Any) -> None:
         self._call = call
         self._handle = handle
         self._pubsub = pubsub
+        self._starter = starter
+        self.children: dict[str, Begin] = {}
+        """How the background runs begin that the step has asked for, by their ids."""
         self._notes = dict(call.notes)
         self.cancel_requested = call.cancel_requested
         self.run: RunRow = call.run.row(call.run_id, RunState.RUNNING, created_at=call.created_at)
@@ -102,15 +106,25 @@ class ActivityHost:
         raise unsupported("writes")
 
     def child(self, workflow: Workflow[Any, Any], value: Any, *, run_id: str, path: str, queue: str) -> NewRun:
-        """A background run of this run's tenant and trace."""
+        """A background run of this run's tenant and trace. Raises NoExecutorError if this process does not know the workflow, InputError."""
         if queue not in QUEUES:
             raise unsupported("queues")
         where = f"the input of {workflow.id}"
         data = encode(check(value, workflow.input, where=where), workflow.input, where=workflow.id)
-        return NewRun(
+        new = NewRun(
             run_id, self.run.tenant, workflow.id, workflow.version, None, queue, input=data, trace_id=self.run.trace_id,
             parent_id=self.run.run_id, parent_path=path, max_attempts=workflow.max_attempts,
         )  # fmt: skip
+        self.children[run_id] = self._told_of(self._starter.begin(new))
+        return new
+
+    def _told_of(self, child: Begin) -> Begin:
+        """A background run that tells this run's key of its end, if there is one."""
+        run = self._call.run
+        if run.key is None:
+            return child
+        parent = ParentFacts(key=run.key, begin=self._starter.again(run) if self._call.begun_by_signals else None)
+        return child.model_copy(update={"run": child.run.model_copy(update={"parent": parent})})
 
     async def _update(self, name: str, arguments: list[Any], result: Any) -> Any:
         """Ask the run's workflow. Raises StaleFence if it is not there any more: nobody waits for this step."""

@@ -40,8 +40,8 @@ FAILED = "StepFailure"
 LEFT = "WorkerLeft"
 UNKNOWN = "NoExecutor"
 
-
 MAX_EVENTS = 40_000
+"""Of a run's history; what is left of the 51,200 that Temporal keeps is for undoing what was done."""
 
 
 class DeadError(Exception):
@@ -100,7 +100,7 @@ class Steps:
             intent_at = self._intend(path, effect, so_far)
             so_far.tries += 1
             try:
-                end = await self._try(step, path, data, so_far, intent_at)
+                end = await self._try(step, path, effect, data, so_far, intent_at=intent_at)
             except ActivityError as error:
                 self._give_back(path)
                 if is_cancelled_exception(error):
@@ -114,7 +114,7 @@ class Steps:
             await self._answered(path, end, so_far)
 
     def _check_history(self) -> None:
-        """Temporal ends a workflow whose history grows too long without a word; this run says so, and has room left to undo what it did."""
+        """Temporal ends a workflow whose history grows too long without a word; this run says so before."""
         length = workflow.info().get_current_history_length()
         if length > MAX_EVENTS and not self._walk.backwards:
             raise TooLongError(
@@ -131,11 +131,11 @@ class Steps:
         return first.started_at
 
     async def _try(
-        self, step: Step[Any, Any], path: str, data: Any, so_far: Tries, intent_at: datetime | None
+        self, step: Step[Any, Any], path: str, effect: Effect, data: Any, so_far: Tries, *, intent_at: datetime | None
     ) -> StepEnd:
         walk, where = self._walk, locate(self._walk.walked, path)
         call = StepCall(
-            run=walk.run, run_id=walk.run_id, created_at=walk.created_at, path=path, step_id=step.id, names=walk.names,
+            run=walk.facts, run_id=walk.run_id, created_at=walk.created_at, path=path, step_id=step.id, names=walk.names,
             workflow=where.workflow, name=where.name, value=data, attempt=so_far.tries, recovered=so_far.recovered,
             intent_at=intent_at, state=dict(walk.state.values), state_type=walk.state_type(), notes=walk.journal.notes(path),
             answers=tuple(so_far.answers), callbacks=walk.references.get("#callbacks"), offset_s=walk.offset.total_seconds(),
@@ -148,7 +148,7 @@ class Steps:
             heartbeat_timeout=timedelta(seconds=outside().heartbeat_s),
             cancellation_type=workflow.ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
         )  # fmt: skip
-        return await walk.carried_out(path, handle)
+        return await walk.carried_out(path, handle, interruptible=not effect.needs_intent)
 
     # Ends
 

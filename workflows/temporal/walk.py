@@ -70,6 +70,8 @@ class Walk:
         """Raises SpecError in a process that does not know what is named in the graph: its workflow task fails, and another may know."""
         self.begin = begin
         self.run = begin.run
+        self.facts = begin.run.model_copy(update={"parent": None})
+        """What steps and callbacks are told of the run."""
         self.run_id = run_id_of(begin.run, workflow.info().run_id)
         self.fleet = fleet_of(workflow.info().workflow_id)
         self.created_at = workflow.info().start_time
@@ -194,9 +196,11 @@ class Walk:
             for handle in list(self._interruptible.values()):
                 handle.cancel()
 
-    async def carried_out(self, path: str, handle: "workflow.ActivityHandle[T]") -> T:
-        """The result of an activity, which a cancel of the run asks to stop. Raises ActivityError, Cancelled."""
-        if not self.backwards:
+    async def carried_out(self, path: str, handle: "workflow.ActivityHandle[T]", *, interruptible: bool) -> T:
+        """The result of an activity. An `interruptible` one is asked to stop when the run is; its result may be lost then, even if it had
+        one: the SDK gives a cancelled caller nothing. Raises ActivityError, Cancelled.
+        """
+        if interruptible and not self.backwards:
             self._interruptible[path] = handle
         try:
             with self.busy():

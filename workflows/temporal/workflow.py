@@ -67,23 +67,20 @@ class GraphWorkflow:
     # The walk
 
     async def _drive(self) -> Outcome:
-        walk = self._walk
+        """Walk forwards, or backwards after a failure, and say how the run ends. What is decided is told afterwards, and nothing changes it."""
         try:
-            return await self._forwards()
+            output = await self._forwards()
         except Cancelled:
             return await self._ending.decide(RunState.CANCELLED)
         except DeadError as error:
             return await self._ending.decide(RunState.DEAD, failure={**describe(error), "type": "Dead"})
         except Exception as error:  # what a step or a graph's own functions raised
             failure = describe(error)
-        walk.backwards = True
-        if not any(record.status is Status.FAILED for record in walk.journal.records.values()):
-            walk.journal.add("$failed", Status.FAILED, error=failure)
-        if undone := await compensate(self._steps.completed, self._steps.run):
-            failure = {**failure, "not_undone": undone}
-        return await self._ending.decide(RunState.FAILED, failure=failure)
+        else:
+            return await self._ending.decide(RunState.DONE, output=output)
+        return await self._backwards(failure)
 
-    async def _forwards(self) -> Outcome:
+    async def _forwards(self) -> Json:
         walk, graph = self._walk, self._walk.graph
         walk.boundary()
         await self._ending.tell("on_start", RunState.RUNNING)
@@ -92,7 +89,18 @@ class GraphWorkflow:
         data = from_json(encode(output, graph.output, where=f"workflow {graph.id}"))
         fitting(f"the output of {graph.id}", Outcome(state=RunState.DONE, output=data))
         walk.boundary()
-        return await self._ending.decide(RunState.DONE, output=data)
+        return data
+
+    async def _backwards(self, failure: dict[str, Any]) -> Outcome:
+        self._walk.backwards = True
+        if not any(record.status is Status.FAILED for record in self._walk.journal.records.values()):
+            self._walk.journal.add("$failed", Status.FAILED, error=failure)
+        try:
+            undone = await compensate(self._steps.completed, self._steps.run)
+        except DeadError as error:
+            return await self._ending.decide(RunState.DEAD, failure={**failure, "not_undone": [describe(error)]})
+        more = {"not_undone": undone} if undone else {}
+        return await self._ending.decide(RunState.FAILED, failure={**failure, **more})
 
     async def _publish_state(self) -> None:
         """Tell Temporal's visibility whether the run works or waits, once each time everything that could go on has."""
