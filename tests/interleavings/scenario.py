@@ -16,7 +16,7 @@ from tests.interleavings.witness import Witness
 from tests.invariants import Invariants, InvariantViolation
 from tests.simulation.cluster import Cluster, Node
 from tests.simulation.loop import VirtualLoop
-from tests.simulation.network import Weather, pass_by
+from tests.simulation.network import Weather
 from workflows import Effect, StepContext, Workflow, step, workflow
 from workflows.storage import MemoryStore, Store, StoreUnavailableError
 
@@ -24,6 +24,7 @@ STORM_S = 15.0
 DISRUPTIONS = 4
 """One fewer than the attempts a run has."""
 SETTLED_S = 600.0
+WRITES = frozenset({"before step", "before end", "before suspend"})
 WAYS_S = (0, 0, 0.01, 0.5, 3.0)
 MakeStore = Callable[[], Store]
 
@@ -59,6 +60,8 @@ class Scenario:
         self._cases = [cases[name] for name in self._rng.sample(sorted(cases), 5)]
         self._talk, self._fired = _talk(), _fired(self._ledger)
         self._accepted: set[str] = set()
+        self._words = [f"w{number}" for number in range(8)]
+        self._busy: list[asyncio.Task[Any]] = []
         self._asleep: dict[str, Node] = {}
         self._outside = copy_context()
         self._attendants: list[tuple[Case, Attendant]] = []
@@ -91,51 +94,64 @@ class Scenario:
         flows = [*(flow for case in self._cases for flow in case.flows), self._talk, self._fired]
         self._cluster = Cluster(store, flows, rng=random.Random(rng.random()), weather=weather)
         self._invariants = Invariants(store, workflows=flows)
-        client = await self._cluster.boot("client", worker=False)
+        client = self._client = await self._cluster.boot("client", worker=False)
         for _ in range(rng.randint(1, 3)):
             await self._boot()
         await self._insist(
             lambda: client.engine.schedule("fired", self._fired, 0, spec="* * * * *", tz="UTC", tenant=TENANT)
         )
         loop = self._cluster.loop
-        busy = [
-            loop.spawn(client.process, task)
-            for task in (*(self._attend(client, case) for case in self._cases), *self._people(client))
-        ]
+        tasks = (*(self._attend(case) for case in self._cases), *self._people())
+        self._busy = [loop.spawn(client.process, task) for task in tasks]
         await self._storm()
         await self._insist(lambda: client.engine.store.delete_schedule(tenant=TENANT, name="fired"))
-        await asyncio.gather(*busy)
+        self._words.clear()
+        await asyncio.gather(*self._busy)
         await self._settle(store)
         await self._check(store)
         await store.close()
 
     async def _boot(self) -> Node:
-        return await self._cluster.boot("worker", clock=True, concurrency=self._rng.choice((1, 3, 10)))
+        return await self._cluster.boot(
+            "worker", clock=True, concurrency=self._rng.choice((1, 3, 10)), passing=self._interrupting
+        )
+
+    async def _interrupting(self, moment: str, run_id: str) -> None:
+        """Now and then somebody says something just when a run is about to write: that is when a message is lost, if ever."""
+        if moment in WRITES and self._words and self._rng.random() < 0.1:
+            row = await self._witness.run(run_id)
+            if row is not None and row.workflow == self._talk.id and row.key is not None:
+                said = self._speak(self._words.pop(), row.key)
+                self._busy.append(self._cluster.loop.spawn(self._client.process, said))
 
     # Clients
 
-    async def _attend(self, client: Node, case: Case) -> None:
+    async def _attend(self, case: Case) -> None:
         """Start a run at some time, and do what it needs until it has ended."""
-        attendant = Attendant(client.engine, case, f"{case.name}-{self.seed}")
+        attendant = Attendant(self._client.engine, case, f"{case.name}-{self.seed}")
         self._attendants.append((case, attendant))
         await asyncio.sleep(self._rng.uniform(0, STORM_S / 2))
         await self._insist(attendant.begin)
         while (await self._insist(attendant.look)).state.live:
             await asyncio.sleep(self._rng.uniform(0.3, 1.5))
 
-    def _people(self, client: Node) -> list[Any]:
-        return [self._say(client, f"m{number}", f"thread-{number % 2}") for number in range(6)]
+    def _people(self) -> list[Any]:
+        return [self._say(f"m{number}", f"thread-{number % 2}") for number in range(6)]
 
-    async def _say(self, client: Node, text: str, key: str) -> None:
+    async def _say(self, text: str, key: str) -> None:
         """Once it is accepted; now and then a second time, as an event that is delivered twice."""
         await asyncio.sleep(self._rng.uniform(0, STORM_S))
         for _ in range(self._rng.choice((1, 1, 2))):
-            await self._insist(
-                lambda: client.engine.signal_with_start(
-                    self._talk, tenant=TENANT, key=key, name="message", dedup_key=text, payload=text
-                )
+            await self._speak(text, key)
+
+    async def _speak(self, text: str, key: str) -> None:
+        engine = self._client.engine
+        await self._insist(
+            lambda: engine.signal_with_start(
+                self._talk, tenant=TENANT, key=key, name="message", dedup_key=text, payload=text
             )
-            self._accepted.add(text)
+        )
+        self._accepted.add(text)
 
     @staticmethod
     async def _insist(operation: Callable[[], Awaitable[Any]]) -> Any:
@@ -150,14 +166,11 @@ class Scenario:
 
     async def _storm(self) -> None:
         for _ in range(self._rng.randint(1, DISRUPTIONS)):
-            await asyncio.sleep(self._rng.uniform(0.2, STORM_S / DISRUPTIONS))
+            await asyncio.sleep(self._rng.uniform(0, STORM_S / DISRUPTIONS))
             await self._disrupt()
             await self._invariants.check()
             self._witness.testify()
-        self._cluster.weather.calm()
-        for node in self._cluster.nodes:
-            if node.process.frozen:
-                node.thaw()
+        self._cluster.weather.calm()  # who is frozen stays so until its time has come
         if not self._cluster.workers:
             await self._boot()
 
@@ -171,7 +184,9 @@ class Scenario:
         elif what == "freeze":
             self._freeze(self._rng.choice(workers))
         elif what == "overtake":
-            self._overtake(self._rng.choice(workers), f"before {self._rng.choice(('step', 'suspend', 'end'))}")
+            self._overtake(self._rng.choice(workers), f"before {self._rng.choice(('step', 'suspend', 'end', 'end'))}")
+            if len(workers) == 1:
+                await self._boot()
         else:
             await self._rng.choice(workers).leave()
 
@@ -180,7 +195,7 @@ class Scenario:
 
         async def freeze(moment: str, run_id: str) -> None:
             if moment == where:
-                node.link.passing = pass_by
+                node.link.passing = self._interrupting
                 self._asleep[run_id] = node
                 self._freeze(node)
 

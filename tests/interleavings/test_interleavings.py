@@ -11,8 +11,8 @@ import pytest
 import structlog
 
 from tests.interleavings.scenario import Scenario, SeedFailed
-from tests.interleavings.weakened import WEAKNESSES, Weakness
 from tests.tally import Tally
+from tests.weakened import WEAKNESSES, Weakness
 
 
 def _seeds(text: str) -> range:
@@ -22,8 +22,8 @@ def _seeds(text: str) -> range:
 
 SEEDS = _seeds(os.environ.get("THREADLINE_SEEDS", "0-499"))
 PARTS = [SEEDS[begin : begin + 25] for begin in range(0, len(SEEDS), 25)]
-ENOUGH = 150
-"""Seeds within which a weakened store is found out; most are within thirty."""
+ENOUGH = 250
+"""Seeds within which a weakened store is found out; most are within twenty."""
 
 
 @pytest.fixture(autouse=True)

@@ -1,4 +1,4 @@
-"""Stores with one guarantee taken out of one statement: seeds that pass on them prove nothing."""
+"""Stores with one guarantee taken out of one statement: tests that pass on them prove nothing."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -51,14 +51,15 @@ class NoHandOver(MemoryStore):
 
 @dataclass(frozen=True, slots=True)
 class Weakness:
-    """What is taken out of which operation."""
+    """What is taken out of which operation. `rare`: it shows in few histories."""
 
     name: str
     make: Callable[[], Any]
+    rare: bool = False
 
 
-def _statement(name: str, marker: str, old: str, new: str = "") -> Weakness:
-    return Weakness(name, lambda: WeakenedStore(marker, old, new))
+def _statement(name: str, marker: str, old: str, new: str = "", *, rare: bool = False) -> Weakness:
+    return Weakness(name, lambda: WeakenedStore(marker, old, new), rare)
 
 
 STEP, SUSPEND, END, TAKE = (
@@ -67,6 +68,8 @@ STEP, SUSPEND, END, TAKE = (
     "error = ?6",
     "attempts = attempts + 1",
 )
+WORKER_LIVES = "and exists (select 1 from workers where worker_id = ?1)"
+
 WEAKNESSES = (
     _statement("STEP does not look at the fence", STEP, "fence = ?2 and "),
     _statement("the clean end does not look at the inbox", STEP, "inbox_seq = ?5 and not cancel_requested", "true"),
@@ -75,6 +78,36 @@ WEAKNESSES = (
     _statement("END does not look at the fence", END, "fence = ?2 and "),
     _statement("CLAIM does not raise the fence", TAKE, "fence = fence + 1, "),
     _statement("STEP does not consume signals", "set consumed_by = ?2", "consumed_by = ?2", "consumed_by = null"),
+    _statement(
+        "SIGNAL does not wake",
+        "inbox_seq = inbox_seq + 1",
+        "available_at = case state when 'suspended' then ?2 ",
+        "available_at = case when ?2 < 0 then ?2 ",
+    ),
     Weakness("nothing is released", NoRelease),
     Weakness("nothing is handed over", NoHandOver),
 )
+"""Those that change what becomes of runs."""
+
+FINER = (
+    _statement("END does not look at the inbox", END, "and inbox_seq = ?4", rare=True),
+    _statement("a reaped worker may claim", "select run_id, attempts from runs", WORKER_LIVES),
+    _statement(
+        "STEP takes another fence's record for its own",
+        "json_each(?2)) and",
+        "and (?3 is null or fence = ?3)",
+        "and (?3 is null or true)",
+        rare=True,
+    ),
+    _statement("RELEASE counts the attempt", "attempts = max(attempts - 1, 0), ", "attempts = max(attempts - 1, 0), "),
+    _statement("REAP frees for ever", "available_at = ?1", "and attempts < max_attempts"),
+    _statement("SIGNAL does not look at the tenant", "cancel_requested or ?3", "and tenant = ?2"),
+    _statement("what was carried once is carried again", "carried = 1", ", carried = 1"),
+    _statement(
+        "an outside event is received each time",
+        "insert into received",
+        "on conflict do nothing returning 1",
+        "on conflict do update set at = 1 returning 1",
+    ),
+)
+"""Those that the whole makes up for, or that only a comparison with a model shows."""
