@@ -48,7 +48,7 @@ class Totals:
             return
         for name, value in report.user_properties:
             if name == CONFORMANCE and report.passed and isinstance(value, str):
-                self.conformance[PurePosixPath(report.nodeid.split("::")[0]).stem.removeprefix("test_")][value] += 1
+                self.conformance[_seam(report.nodeid)][value] += 1
             elif name == "tally" and isinstance(value, dict):
                 self.counts[value["title"]][value["row"]].update(value["counts"])
 
@@ -90,14 +90,13 @@ class Totals:
         )
         total = sum(self.conformance.values(), Counter[str]())
         rows = [*sorted(self.conformance.items()), ("all", total)]
-        head = f"  {'':<16}" + "".join(f"{backend:>12}" for backend in backends)
-        return [
-            head,
-            *(
-                f"  {seam:<16}" + "".join(f"{counts[backend] or '':>12}" for backend in backends)
-                for seam, counts in rows
-            ),
-        ]
+        widths = {backend: max(len(backend), 6) + 2 for backend in backends}
+        head = f"  {'':<16}" + "".join(f"{backend:>{widths[backend]}}" for backend in backends)
+        return [head, *(f"  {seam:<16}{_cells(counts, widths)}" for seam, counts in rows)]
+
+
+def _cells(counts: Counter[str], widths: dict[str, int]) -> str:
+    return "".join(f"{counts[backend] or '':>{width}}" for backend, width in widths.items())
 
 
 def _listed(counts: Counter[str]) -> str:
@@ -109,6 +108,12 @@ def _sum(rows: dict[str, Counter[str]]) -> list[str]:
     for counts in rows.values():
         total.update(counts)
     return [f"  {'all':<32} {_listed(total)}"] if len(rows) > 1 else []
+
+
+def _seam(nodeid: str) -> str:
+    """The directory or module of a conformance case right below `conformance/`."""
+    parts = PurePosixPath(nodeid.split("::", maxsplit=1)[0]).parts
+    return PurePosixPath(parts[parts.index(CONFORMANCE) + 1]).stem.removeprefix("test_")
 
 
 def _is_conformance(nodeid: str) -> bool:

@@ -133,7 +133,7 @@ class ModelStore:
                 run.fence, run.owner, run.due, run.doomed = run.fence + 1, None, self._in(delay_h), True
 
     def reap(self) -> tuple[list[str], list[str]]:
-        self.workers = {worker: until for worker, until in self.workers.items() if until >= self.hour}
+        self.workers = {worker: until for worker, until in self.workers.items() if until > self.hour}
         lost = [run for run in self.runs.values() if run.state is RunState.RUNNING and run.owner not in self.workers]
         freed = [run for run in lost if run.attempts < run.max_attempts]
         dead = [run for run in lost if run not in freed]

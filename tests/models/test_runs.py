@@ -99,7 +99,10 @@ class Backend:
 
 
 async def _empty(store: PostgresStore) -> None:
-    await store._fetch("truncate runs, steps, signals, received, dead_signals, outbox, workers, blobs")
+    tables = await store._fetch(
+        "select tablename from pg_tables where schemaname = 'public' and tablename not like 'threadline%'"
+    )
+    await store._fetch(f"truncate {', '.join(row[0] for row in tables)}")
     await store.set_clock_offset(timedelta(0))
 
 
