@@ -303,6 +303,21 @@ class TestOthers:
             assert row.run_id == run.id
             assert await engine.runs(tenant="default", states=[RunState.SUSPENDED]) == []
 
+    async def test_a_step_that_takes_long_is_not_given_up_while_its_process_lives(self, boot: Boot) -> None:
+        calls, loop = list[int](), asyncio.get_running_loop()
+
+        @step(effect=READ)
+        async def long(n: int) -> int:
+            calls.append(n)
+            end = loop.time() + 3  # three times the silence after which a step is lost
+            await until(lambda: _past(end), every_s=0.1)
+            return n
+
+        flow = workflow("w").then(long).commit()
+        async with boot(flow, lease_s=1) as engine:
+            assert await (await engine.start(flow, 7)).result(timeout=20) == 7
+        assert calls == [7]
+
     async def test_a_workflow_nobody_here_knows_is_not_begun(self, boot: Boot) -> None:
         async with boot(waiting) as engine:
             with pytest.raises(NoExecutorError, match="give it to the engine"):
@@ -340,6 +355,10 @@ class TestOthers:
         execution = TemporalExecution(temporal_address, namespace="nowhere")
         with pytest.raises(WorkflowError, match="nowhere"):
             await execution.open(Registry([waiting]), pubsub=MemoryPubSub(), tracer=Tracer())
+
+
+async def _past(end: float) -> bool:
+    return asyncio.get_running_loop().time() > end
 
 
 class TestTelling:

@@ -365,8 +365,8 @@ class TestBounds:
         assert f"nested {BOUNDS.nesting} deep" in message
 
     def test_nesting_by_name_is_bounded_too(self) -> None:
-        chain = [{"id": f"w{n}", "entries": [{"op": "then", "workflow": f"w{n + 1}"}]} for n in range(60)]
-        found = problems(spec({"op": "then", "workflow": "w0"}, definitions=[*chain, {"id": "w60", "entries": [THEN]}]))
+        chain = [{"id": f"w{n}", "entries": [{"op": "then", "workflow": f"w{n + 1}"}]} for n in range(300)]
+        found = problems(spec({"op": "then", "workflow": "w0"}, definitions=[*chain, {"id": "w300", "entries": [THEN]}]))
         assert all("nested 8 deep" in message for message in found.values())
 
     def test_a_few_definitions_cannot_stand_for_millions_of_steps(self) -> None:

@@ -10,7 +10,7 @@ import pytest
 from tests.conformance.conftest import NOTES, AnyStore
 from tests.conformance.store.acts import a_run, accept, claim, claimed, new_id, ok
 from tests.conformance.store.test_blobs import LARGE, ROUTES, blobs
-from workflows.storage import Insert, Is, Retention, Select, Swept, Table, Update
+from workflows.storage import Delete, Insert, Is, Retention, Select, Swept, Table, Update
 from workflows.storage.ageing import rows_of_tenants
 from workflows.storage.base import Fork, RunRow, RunState, StepBatch
 from workflows.storage.tables import APPROVALS, FIRINGS, RECEIVED, RUNS, SIGNALS, SPANS, STEPS, TRACES
@@ -263,13 +263,14 @@ class TestBlobs:
         run = await claimed(store)
         await store.step(run.run_id, run.fence, StepBatch((ok("a", LARGE),), done=True))
         await pass_days(store, 10.5)
-        await store.sweep(KEEP)
+        assert (await store.sweep(KEEP)).runs == 1
+        await pass_days(store, 11.4)
         second = await store.start(a_run(input=LARGE))
+        await store.write(Delete(RUNS, {"tenant": "T1", "run_id": second}))
         await pass_days(store, 12)
-        await store.sweep(KEEP)
-        row = await store.run(second)
-        assert row is not None
-        assert row.input == LARGE
+        assert (await store.sweep(KEEP)).blobs == 0
+        await pass_days(store, 12.5)
+        assert (await store.sweep(KEEP)).blobs == 1
 
     async def test_those_in_use_do_not_keep_the_others_from_being_looked_at(self, store: AnyStore) -> None:
         for number in range(3):
