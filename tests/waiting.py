@@ -46,9 +46,9 @@ class Seen:
         """The types of what was seen, in order."""
         return [event.type for event in self.events]
 
-    async def reach(self, count: int) -> None:
+    async def reach(self, count: int, *, deadline_s: float = DEADLINE_S) -> None:
         """Return when `count` deliveries were seen."""
-        await until(lambda: len(self.events) >= count, f"{count} events, saw {self.types}")
+        await until(lambda: len(self.events) >= count, f"{count} events, saw {self.types}", deadline_s=deadline_s)
 
     async def start(self, count: int) -> None:
         """Return when `count` deliveries have begun."""

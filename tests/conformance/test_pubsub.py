@@ -680,7 +680,7 @@ async def test_a_live_group_that_is_too_slow_loses_nothing_and_raises_an_alarm(w
     with structlog.testing.capture_logs() as logs:
         await publish(bus, *(str(n) for n in range(1_100)))
         gate.set()
-        await slow.reach(1_100)
+        await slow.reach(1_100, deadline_s=60)
     assert {entry["state"] for entry in logs if entry["event"] == "pubsub_group_stalled"} == {"slow"}
     assert slow.types == [str(n) for n in range(1_100)]
 

@@ -401,6 +401,39 @@ async def test_a_cancelled_publisher_leaves_the_connections_usable(bus: RedisPub
 
 
 @pytest.mark.process
+async def test_connections_closed_under_running_calls_are_an_outage_and_no_other_error(
+    private_redis: RedisServer,
+) -> None:
+    """A client closes connections when one of its commands has failed, whatever others are about to write on them."""
+    bus = RedisPubSub(private_redis.url)
+    log: Any = bus._log
+    pool = log._client.connection_pool
+    stop = asyncio.Event()
+
+    async def close_them() -> None:
+        while not stop.is_set():
+            await pool.disconnect(inuse_connections=True)
+            await asyncio.sleep(0.0005)
+
+    closing = asyncio.create_task(close_them())
+    told = await asyncio.gather(
+        *(bus.publish("T1:thread:C1:1.1", Event("e", {"n": n})) for n in range(3000)), return_exceptions=True
+    )
+    stop.set()
+    await closing
+    assert {type(each) for each in told if isinstance(each, BaseException)} == {PubSubUnavailableError}
+
+    async def published() -> bool:
+        try:
+            await bus.publish("T1:thread:C1:1.1", Event("after"))
+        except PubSubUnavailableError:
+            return False
+        return True
+
+    await until(published, "the bus to be used again")
+    await bus.close()
+
+
 async def test_another_process_takes_over_when_a_member_is_killed(private_redis: RedisServer, bus: RedisPubSub) -> None:
     with member_process(private_redis, TOPIC) as first, member_process(private_redis, TOPIC) as second:
         assert {await line(first), await line(second)} == {"ready"}

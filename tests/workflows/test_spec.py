@@ -366,7 +366,9 @@ class TestBounds:
 
     def test_nesting_by_name_is_bounded_too(self) -> None:
         chain = [{"id": f"w{n}", "entries": [{"op": "then", "workflow": f"w{n + 1}"}]} for n in range(300)]
-        found = problems(spec({"op": "then", "workflow": "w0"}, definitions=[*chain, {"id": "w300", "entries": [THEN]}]))
+        found = problems(
+            spec({"op": "then", "workflow": "w0"}, definitions=[*chain, {"id": "w300", "entries": [THEN]}])
+        )
         assert all("nested 8 deep" in message for message in found.values())
 
     def test_a_few_definitions_cannot_stand_for_millions_of_steps(self) -> None:

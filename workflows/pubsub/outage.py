@@ -1,9 +1,11 @@
 """An outage of the server: logged when it begins and when it ends, however many calls fail in between."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import structlog
+from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import RedisClusterException, RedisError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
@@ -11,6 +13,21 @@ _log = structlog.get_logger()
 
 UNREACHABLE = (RedisError, RedisClusterException, OSError)
 """What says that a call did not get through."""
+
+
+@contextmanager
+def a_call() -> Iterator[None]:
+    """Around a call of the client: whatever says that it did not get through is one of UNREACHABLE.
+
+    When one command fails, redis-py 8.1 may close connections (a cluster's client all of them) on which others are about to
+    write, and those find None where their stream was.
+    """
+    try:
+        yield
+    except AttributeError as error:
+        if error.obj is None and error.name in ("writelines", "drain"):
+            raise RedisConnectionError("the connection was closed when another call had failed") from error
+        raise
 
 
 class Outage:

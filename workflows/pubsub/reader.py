@@ -10,7 +10,7 @@ from redis.asyncio import Redis
 
 from workflows.pubsub.base import Offset, PubSubUnavailableError
 from workflows.pubsub.log import BEGINNING, Wake
-from workflows.pubsub.outage import UNREACHABLE, Outage
+from workflows.pubsub.outage import UNREACHABLE, Outage, a_call
 
 
 @dataclass(slots=True)
@@ -74,7 +74,8 @@ class PartitionReader:
         failures = 0
         while True:
             try:
-                await self._read()
+                with a_call():
+                    await self._read()
                 failures = 0
                 if self._outage.succeeded():
                     self._wake_all()

@@ -11,7 +11,7 @@ from redis.asyncio import Redis
 from workflows.pubsub import scripts
 from workflows.pubsub.base import DeadLetter, Event, Offset, PubSubUnavailableError
 from workflows.pubsub.log import Cursor, Entry, Page, Wake, decode, encode, gone, stalled
-from workflows.pubsub.outage import UNREACHABLE, Outage
+from workflows.pubsub.outage import UNREACHABLE, Outage, a_call
 from workflows.pubsub.policy import Policy
 from workflows.pubsub.reader import PartitionReader
 
@@ -200,7 +200,8 @@ class StreamLog:
 
     async def _with_slot(self, call: Callable[[], Awaitable[Any]]) -> Any:
         async with self._slots:
-            return await call()
+            with a_call():
+                return await call()
 
     def _forget(self, task: asyncio.Task[Any]) -> None:
         self._calls.discard(task)
