@@ -51,15 +51,18 @@ class NoHandOver(MemoryStore):
 
 @dataclass(frozen=True, slots=True)
 class Weakness:
-    """What is taken out of which operation. `rare`: it shows in few histories."""
+    """What is taken out of which operation. `rare`: it shows in few histories; `at`: the write that must be overtaken to show it."""
 
     name: str
     make: Callable[[], Any]
     rare: bool = False
+    at: str | None = None
 
 
-def _statement(name: str, marker: str, old: str, new: str = "", *, rare: bool = False) -> Weakness:
-    return Weakness(name, lambda: WeakenedStore(marker, old, new), rare)
+def _statement(
+    name: str, marker: str, old: str, new: str = "", *, rare: bool = False, at: str | None = None
+) -> Weakness:
+    return Weakness(name, lambda: WeakenedStore(marker, old, new), rare, at)
 
 
 STEP, SUSPEND, END, TAKE = (
@@ -73,9 +76,9 @@ WORKER_LIVES = "and exists (select 1 from workers where worker_id = ?1)"
 WEAKNESSES = (
     _statement("STEP does not look at the fence", STEP, "fence = ?2 and "),
     _statement("the clean end does not look at the inbox", STEP, "inbox_seq = ?5 and not cancel_requested", "true"),
-    _statement("SUSPEND does not look at the fence", SUSPEND, "fence = ?2 and "),
+    _statement("SUSPEND does not look at the fence", SUSPEND, "fence = ?2 and ", at="suspend"),
     _statement("SUSPEND does not look at the inbox", SUSPEND, "and inbox_seq = ?3 and not cancel_requested"),
-    _statement("END does not look at the fence", END, "fence = ?2 and "),
+    _statement("END does not look at the fence", END, "fence = ?2 and ", at="end"),
     _statement("CLAIM does not raise the fence", TAKE, "fence = fence + 1, "),
     _statement("STEP does not consume signals", "set consumed_by = ?2", "consumed_by = ?2", "consumed_by = null"),
     _statement(

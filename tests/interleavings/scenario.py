@@ -47,10 +47,14 @@ class SeedFailed(AssertionError):
 
 
 class Scenario:
-    """One seed. `play` runs it to its end and raises what it finds."""
+    """One seed. `play` runs it to its end and raises what it finds.
 
-    def __init__(self, seed: int, *, make_store: MakeStore = MemoryStore) -> None:
+    `overtaken`: the one write ("step", "suspend", "end") before which processes freeze, and nothing else happens to them.
+    """
+
+    def __init__(self, seed: int, *, make_store: MakeStore = MemoryStore, overtaken: str | None = None) -> None:
         self.seed = seed
+        self._overtaken = overtaken
         self.ended = self.lost = self.checks = 0
         self.digest = 0
         self._make_store = make_store
@@ -177,6 +181,8 @@ class Scenario:
     async def _disrupt(self) -> None:
         workers = [node for node in self._cluster.workers if not node.process.frozen]
         what = self._rng.choice(("kill", "kill", "freeze", "overtake", "overtake", "leave", "boot"))
+        if self._overtaken is not None:
+            what = "overtake"
         if what == "boot" or not workers:
             await self._boot()
         elif what == "kill":
@@ -184,7 +190,8 @@ class Scenario:
         elif what == "freeze":
             self._freeze(self._rng.choice(workers))
         elif what == "overtake":
-            self._overtake(self._rng.choice(workers), f"before {self._rng.choice(('step', 'suspend', 'end', 'end'))}")
+            write = self._overtaken or self._rng.choice(("step", "suspend", "end", "end"))
+            self._overtake(self._rng.choice(workers), f"before {write}")
             if len(workers) == 1:
                 await self._boot()
         else:

@@ -57,7 +57,7 @@ def test_a_weakened_store_is_found_out(weakness: Weakness) -> None:
     for seed in range(ENOUGH):
         store = weakness.make()
         try:
-            Scenario(seed, make_store=lambda store=store: store).play()  # type: ignore[misc]
+            Scenario(seed, make_store=lambda store=store: store, overtaken=weakness.at).play()  # type: ignore[misc]
         except SeedFailed as failed:
             assert f"THREADLINE_SEEDS={seed} ./dev test" in str(failed)  # noqa: PT017 — which seed is not known before
             assert store.weakened
