@@ -12,7 +12,7 @@ from pydantic_core import to_json
 
 from agent.models.base import Person, ToolSchema
 from agent.thread import Thread
-from workflows.effects import Effect
+from workflows.definition.effects import Effect
 
 Permission = Literal["run", "ask", "block"]
 

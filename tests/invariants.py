@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import Any
 
 from workflows import RunState, Step, Workflow
-from workflows.graph import nodes_of
+from workflows.definition.graph import nodes_of
 from workflows.storage import Select, Store
 from workflows.storage.base import RunRow, Status
 from workflows.storage.tables import DEAD_SIGNALS, SIGNALS, STEPS

@@ -1,23 +1,23 @@
 """Three primitives: workflow, pub/sub, storage."""
 
-from workflows.builder import workflow
-from workflows.callbacks import Callbacks, Moment
-from workflows.catalogue import Catalogue
-from workflows.conditions import Condition
-from workflows.context import StepContext
-from workflows.driver import FailedRun
-from workflows.effects import Effect, Retry
+from workflows.definition.builder import workflow
+from workflows.definition.callbacks import Callbacks, Moment
+from workflows.definition.catalogue import Catalogue
+from workflows.definition.conditions import Condition
+from workflows.definition.context import StepContext
+from workflows.definition.effects import Effect, Retry
+from workflows.definition.graph import Workflow
+from workflows.definition.paths import path
+from workflows.definition.projection import project
+from workflows.definition.step import Step, step
 from workflows.engine import Engine
 from workflows.errors import RunFailedError, SpecError, StepFailedError, WorkflowError
-from workflows.fork import ForkDecision
-from workflows.graph import Workflow
-from workflows.paths import path
-from workflows.projection import project
 from workflows.run import Run
-from workflows.snapshot import Snapshot
-from workflows.step import Step, step
+from workflows.running.driver import FailedRun
+from workflows.running.fork import ForkDecision
+from workflows.running.snapshot import Snapshot
+from workflows.running.suspension import Suspension
 from workflows.storage.base import RunState
-from workflows.suspension import Suspension
 from workflows.values import Interrupted
 
 __all__ = [

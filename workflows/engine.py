@@ -9,25 +9,20 @@ from typing import Any, Self, TypeVar
 
 import structlog
 
-from workflows.authored import NAME as AUTHORED
-from workflows.authored import authored, define
-from workflows.catalogue import Catalogue
-from workflows.clock import Clock, Sweep
-from workflows.doctor import Finding, diagnose
-from workflows.driver import Driver
+from workflows.definition.authored import NAME as AUTHORED
+from workflows.definition.authored import authored, define
+from workflows.definition.catalogue import Catalogue
+from workflows.definition.graph import Workflow
+from workflows.definition.registry import Registry
 from workflows.errors import InputError, NoExecutorError
 from workflows.execution import Execution, StoreExecution
-from workflows.graph import Workflow
 from workflows.ids import uuid7
-from workflows.lease import Lease
-from workflows.lifecycle import Lifecycle
 from workflows.pubsub.base import Event, PubSub, PubSubUnavailableError
 from workflows.pubsub.memory import MemoryPubSub
-from workflows.registry import Registry
-from workflows.retaining import Retaining
 from workflows.run import Run
+from workflows.running.driver import Driver
+from workflows.running.lifecycle import Lifecycle
 from workflows.schedules import Schedules, Spec
-from workflows.slots import Slots
 from workflows.storage.base import NewRun, RunRow, RunState, Schedule, SignalOutcome, Store
 from workflows.storage.memory import MemoryStore
 from workflows.storage.retention import KEPT, Retention
@@ -36,7 +31,12 @@ from workflows.tracing import Fan, SpanSink, Tracer
 from workflows.tracing.lost import close_lost
 from workflows.tracing.store import StoreSink
 from workflows.values import check, encode
-from workflows.worker import Worker
+from workflows.workers.clock import Clock, Sweep
+from workflows.workers.doctor import Finding, diagnose
+from workflows.workers.lease import Lease
+from workflows.workers.retaining import Retaining
+from workflows.workers.slots import Slots
+from workflows.workers.worker import Worker
 
 In = TypeVar("In")
 Out = TypeVar("Out")

@@ -6,14 +6,14 @@ from typing import Any, Protocol
 
 import structlog
 
-from workflows.lifecycle import wake_topic
+from workflows.definition.registry import Registry
 from workflows.pubsub import Bus
 from workflows.pubsub.base import Event, PubSub, PubSubUnavailableError
-from workflows.registry import Registry
+from workflows.running.lifecycle import wake_topic
 from workflows.storage.base import Fork, NewRun, Record, RunRow, RunState, Signal, SignalOutcome, Store
 from workflows.storage.schema import Write
 from workflows.tracing import Tracer
-from workflows.worker import Worker
+from workflows.workers.worker import Worker
 
 
 class Runs(Protocol):

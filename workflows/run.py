@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from pydantic_core import to_json
 
-from workflows.authored import walked_workflow
-from workflows.claim import GO_ON, STEP_ONCE
+from workflows.definition.authored import walked_workflow
 from workflows.errors import (
     AlreadyResumedError,
     InputError,
@@ -17,17 +16,18 @@ from workflows.errors import (
     RunNotFoundError,
     StateError,
 )
-from workflows.fork import cut_of, left_out, node_at
 from workflows.ids import uuid7
 from workflows.pubsub.base import Event, Offset, PubSub, PubSubUnavailableError
-from workflows.snapshot import Snapshot, fold
+from workflows.running.claim import GO_ON, STEP_ONCE
+from workflows.running.fork import cut_of, left_out, node_at
+from workflows.running.snapshot import Snapshot, fold
+from workflows.running.suspension import Suspension, answer_key, answer_name, open_suspensions, progress
 from workflows.storage.base import Fork, Record, RunRow, RunState, Status
-from workflows.suspension import Suspension, answer_key, answer_name, open_suspensions, progress
 from workflows.values import check, decode, encode
 
 if TYPE_CHECKING:
+    from workflows.definition.graph import Workflow
     from workflows.execution import Runs
-    from workflows.graph import Workflow
 
 Out = TypeVar("Out")
 

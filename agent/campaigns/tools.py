@@ -19,7 +19,7 @@ from agent.campaigns.results import (
     StatusChange,
 )
 from agent.tools import Evidence, Tool, ToolContext, ToolError, tool
-from workflows.effects import Effect
+from workflows.definition.effects import Effect
 
 _LARGEST_FACTOR = 100
 

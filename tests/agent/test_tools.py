@@ -5,7 +5,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from agent.tools import Tool
-from workflows.effects import Effect
+from workflows.definition.effects import Effect
 
 
 async def nothing(**arguments: Any) -> None:

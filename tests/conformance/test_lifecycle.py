@@ -11,8 +11,8 @@ from tests.conformance.conftest import AnyStore
 from tests.conformance.engines import Boot, _leave, in_state, kill
 from tests.waiting import Seen, until
 from workflows import Effect, Engine, RunState, StepContext, Workflow, step, workflow
-from workflows.lifecycle import LIMIT, RESULTS, Lifecycle, run_topic, wake_topic
 from workflows.pubsub import Event, MemoryPubSub, PubSubUnavailableError
+from workflows.running.lifecycle import LIMIT, RESULTS, Lifecycle, run_topic, wake_topic
 from workflows.storage.base import NewRun
 from workflows.tracing import Tracer
 

@@ -61,7 +61,7 @@ async def at(engine: Engine, moment: str) -> None:
 
 
 async def rounds(engine: Engine, count: int = 1) -> int:
-    from workflows.clock import Clock
+    from workflows.workers.clock import Clock
 
     clock = Clock(engine.store, engine._lifecycle, newest=engine.workflows.newest)
     return sum([await clock.sweep() for _ in range(count)])

@@ -11,10 +11,10 @@ import pytest
 from tests.conformance.conftest import AnyStore
 from tests.conformance.engines import Boot, in_state, kill, until
 from workflows import Effect, Engine, RunState, StepContext, step, workflow
-from workflows.quarantine import Quarantine
 from workflows.storage import Update
 from workflows.storage.base import SUSPECT_AFTER, NewRun, RunRow, Suspects
 from workflows.storage.tables import RUNS
+from workflows.workers.quarantine import Quarantine
 
 WANTED: dict[str, Any] = {"queues": ["default"], "workflows": [("w", "1")]}
 

@@ -10,7 +10,7 @@ from temporalio.worker import Replayer, UnsandboxedWorkflowRunner
 from tests.flows import Attendant, Case
 from tests.waiting import until
 from workflows import Engine
-from workflows.registry import Registry
+from workflows.definition.registry import Registry
 from workflows.storage.base import Record, Status, StoreUnavailableError
 from workflows.temporal import TemporalExecution
 from workflows.temporal.listing import Listing

@@ -6,10 +6,11 @@ from pathlib import Path
 import pytest
 
 WALKED = (
-    "interpreter", "attempt", "compensation", "boundaries", "conditions", "paths", "projection", "parts", "values", "state", "suspension",
-    "authored", "spec/reader", "spec/entries", "spec/form", "spec/types", "spec/names", "spec/writer", "temporal/workflow", "temporal/walk",
-    "temporal/effects", "temporal/steps", "temporal/ending", "temporal/journal", "temporal/children", "temporal/located", "temporal/ids",
-    "temporal/attributes", "temporal/messages", "temporal/payloads",
+    "running/interpreter", "running/attempt", "running/compensation", "running/suspension", "definition/boundaries", "definition/conditions",
+    "definition/paths", "definition/projection", "definition/parts", "definition/state", "definition/authored", "definition/spec/reader",
+    "definition/spec/entries", "definition/spec/form", "definition/spec/types", "definition/spec/names", "definition/spec/writer", "values",
+    "temporal/workflow", "temporal/walk", "temporal/effects", "temporal/steps", "temporal/ending", "temporal/journal", "temporal/children",
+    "temporal/located", "temporal/ids", "temporal/attributes", "temporal/messages", "temporal/payloads",
 )  # fmt: skip
 """Modules whose code runs inside the workflow."""
 MODULES = ("time", "random", "secrets", "socket", "os", "threading", "aiohttp", "uuid")

@@ -10,9 +10,9 @@ from tests.conformance.engine.steps import READ, double, increment
 from tests.conformance.engines import Boot, dead_letters, in_state, until
 from tests.temporal.attending import execution_of
 from workflows import Effect, Engine, RunFailedError, RunState, StepContext, Workflow, step, workflow
+from workflows.definition.registry import Registry
 from workflows.errors import InputError, NoExecutorError, RunNotFoundError, WorkflowError
 from workflows.pubsub import MemoryPubSub
-from workflows.registry import Registry
 from workflows.storage import MemoryStore
 from workflows.storage.base import StoreUnavailableError
 from workflows.temporal import TemporalExecution

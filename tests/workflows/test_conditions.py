@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from workflows.conditions import MAX_DEPTH, MAX_TERMS, OPS, Condition, read_condition
+from workflows.definition.conditions import MAX_DEPTH, MAX_TERMS, OPS, Condition, read_condition
+from workflows.definition.paths import MISSING, Path, Scope, path
 from workflows.errors import DefinitionError
-from workflows.paths import MISSING, Path, Scope, path
 
 
 class Colour(Enum):

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from workflows.lease import Lease
-from workflows.quarantine import Quarantine
 from workflows.storage import MemoryStore, StoreUnavailableError
 from workflows.storage.base import NewRun
+from workflows.workers.lease import Lease
+from workflows.workers.quarantine import Quarantine
 
 
 class Ticking:

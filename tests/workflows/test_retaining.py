@@ -4,9 +4,9 @@ from datetime import timedelta
 from pathlib import Path
 
 from workflows import Effect, Engine, step, workflow
-from workflows.retaining import Retaining
 from workflows.storage import Insert, MemoryStore, Retention, SqliteStore
 from workflows.storage.tables import RECEIVED
+from workflows.workers.retaining import Retaining
 
 
 @step(effect=Effect.READ)

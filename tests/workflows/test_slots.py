@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from workflows.slots import Slots
 from workflows.storage.base import SUSPECT_AFTER, RunRow, RunState
+from workflows.workers.slots import Slots
 
 ROW = RunRow(
     "r0", "T1", "w", "1", None, "default", RunState.RUNNING, 1, "A", 1, 5, 0, 0, False, None, None, None, None, None, None, None, None,

@@ -8,11 +8,11 @@ import pytest
 from pydantic import BaseModel
 
 from workflows import Callbacks, Catalogue, Effect, Interrupted, SpecError, Workflow, path, project, step, workflow
-from workflows.boundaries import type_at
+from workflows.definition.boundaries import type_at
+from workflows.definition.registry import Registry
+from workflows.definition.spec import WorkflowSpec
+from workflows.definition.spec.models import BOUNDS, OPS
 from workflows.errors import BoundaryError, DefinitionError
-from workflows.registry import Registry
-from workflows.spec import WorkflowSpec
-from workflows.spec.models import BOUNDS, OPS
 
 READ = Effect.READ
 

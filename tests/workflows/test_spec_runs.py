@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from workflows import Catalogue, Effect, Engine, Workflow, path, project, step, workflow
-from workflows.registry import Registry
+from workflows.definition.registry import Registry
 
 
 @step(effect=Effect.READ)

@@ -4,10 +4,10 @@ from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Literal, TypeVar
 
+from workflows.definition.graph import Workflow
 from workflows.errors import InputError, ScheduleNotFoundError
-from workflows.graph import Workflow
 from workflows.ids import uuid7
-from workflows.lifecycle import Lifecycle
+from workflows.running.lifecycle import Lifecycle
 from workflows.schedules.firing import Newest, run_id_of, run_of, unless_started
 from workflows.schedules.occurrences import upcoming
 from workflows.schedules.timing import Spec, times_of, written

@@ -12,16 +12,16 @@ from temporalio.client import Client
 from temporalio.common import RawValue
 from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 
-from workflows.attempt import attempt
-from workflows.callbacks import SILENT, Callbacks, Moment
-from workflows.context import StepContext
-from workflows.effects import Effect
+from workflows.definition.callbacks import SILENT, Callbacks, Moment
+from workflows.definition.context import StepContext
+from workflows.definition.effects import Effect
+from workflows.definition.registry import Registry
+from workflows.definition.spec import Names
+from workflows.definition.spec.types import read_type
+from workflows.definition.step import Step
 from workflows.errors import Bailed, ControlFlow, InputError, NoExecutorError, StepFailedError, describe
 from workflows.pubsub.base import PubSub
-from workflows.registry import Registry
-from workflows.spec import Names
-from workflows.spec.types import read_type
-from workflows.step import Step
+from workflows.running.attempt import attempt
 from workflows.storage.base import RunState
 from workflows.temporal.ending import TELL, WAKE
 from workflows.temporal.host import ActivityHost, Asked, Refused

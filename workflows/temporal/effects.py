@@ -7,10 +7,10 @@ from typing import Any
 
 from pydantic_core import to_json
 
+from workflows.definition.graph import Loop, WaitFor, Workflow
+from workflows.definition.state import State
+from workflows.definition.step import Step
 from workflows.errors import InputError
-from workflows.graph import Loop, WaitFor, Workflow
-from workflows.state import State
-from workflows.step import Step
 from workflows.storage.base import Status
 from workflows.temporal.messages import Taken
 from workflows.temporal.steps import Steps

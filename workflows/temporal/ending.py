@@ -9,10 +9,10 @@ from temporalio import workflow
 from temporalio.common import RetryPolicy
 from temporalio.exceptions import ActivityError, ApplicationError, CancelledError
 
-from workflows.callbacks import LIMIT_S
-from workflows.context import NAMESPACE
-from workflows.driver import FailedRun
+from workflows.definition.callbacks import LIMIT_S
+from workflows.definition.context import NAMESPACE
 from workflows.errors import InputError
+from workflows.running.driver import FailedRun
 from workflows.storage.base import NewRun, RunState
 from workflows.temporal.attributes import OUTCOME, attributes_of, changes, memo_of
 from workflows.temporal.children import start_child

@@ -12,9 +12,9 @@ from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.service import RPCStatusCode
 from temporalio.worker import PollerBehaviorSimpleMaximum, UnsandboxedWorkflowRunner, Worker
 
+from workflows.definition.registry import Registry
 from workflows.errors import WorkflowError
 from workflows.pubsub.base import PubSub
-from workflows.registry import Registry
 from workflows.storage.base import NewRun, SignalOutcome, Store, StoreUnavailableError
 from workflows.storage.schema import Write
 from workflows.temporal.activities import Activities

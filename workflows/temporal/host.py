@@ -7,14 +7,14 @@ from typing import Any, NoReturn
 from pydantic_core import from_json, to_json
 from temporalio.service import RPCError, RPCStatusCode
 
-from workflows.context import StepContext
+from workflows.definition.context import StepContext
+from workflows.definition.graph import Workflow
+from workflows.definition.state import State
 from workflows.errors import ControlFlow, InputError, StaleFence, Suspended
-from workflows.graph import Workflow
 from workflows.pubsub.base import Event, PubSub, PubSubUnavailableError
-from workflows.state import State
+from workflows.running.suspension import question
 from workflows.storage.base import NewRun, RunRow, RunState, Signal
 from workflows.storage.schema import Write
-from workflows.suspension import question
 from workflows.temporal.asking import AnyHandle, update
 from workflows.temporal.limits import unsupported
 from workflows.temporal.messages import Begin, ParentFacts, StepCall, Taken

@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 from typing import Any
 
-from workflows.compensation import undo_path, undo_step
+from workflows.definition.graph import Workflow
+from workflows.definition.spec import Names
+from workflows.definition.step import Step
 from workflows.errors import NoExecutorError
-from workflows.fork import node_at
-from workflows.graph import Workflow
-from workflows.spec import Names
-from workflows.step import Step
+from workflows.running.compensation import undo_path, undo_step
+from workflows.running.fork import node_at
 
 
 @dataclass(frozen=True, slots=True)

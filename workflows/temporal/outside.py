@@ -7,8 +7,8 @@ from typing import Any
 from temporalio import workflow
 from temporalio.worker import Interceptor, WorkflowInboundInterceptor, WorkflowInterceptorClassInput
 
+from workflows.definition.registry import Registry
 from workflows.pubsub.base import Event
-from workflows.registry import Registry
 
 KEY = "workflows_outside"
 

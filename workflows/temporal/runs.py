@@ -21,7 +21,7 @@ from temporalio.client import (
 from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCStatusCode
 
-from workflows.claim import GO_ON, STEP_ONCE
+from workflows.running.claim import GO_ON, STEP_ONCE
 from workflows.storage.base import (
     DeadSignal,
     Fork,

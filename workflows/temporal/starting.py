@@ -10,11 +10,11 @@ from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
 from temporalio.exceptions import WorkflowAlreadyStartedError
 from temporalio.service import RPCError, RPCStatusCode
 
-from workflows.callbacks import Callbacks
+from workflows.definition.callbacks import Callbacks
+from workflows.definition.graph import Workflow
+from workflows.definition.registry import Registry
+from workflows.definition.spec import write_spec
 from workflows.errors import NoExecutorError
-from workflows.graph import Workflow
-from workflows.registry import Registry
-from workflows.spec import write_spec
 from workflows.storage.base import NewRun, SignalOutcome
 from workflows.temporal.attributes import attributes_of, memo_of
 from workflows.temporal.ids import address, queue_of, received_id, run_id_of, workflow_id

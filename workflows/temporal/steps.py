@@ -13,14 +13,14 @@ from temporalio import workflow
 from temporalio.common import RetryPolicy
 from temporalio.exceptions import ActivityError, ApplicationError, is_cancelled_exception
 
-from workflows.attempt import interrupted
-from workflows.compensation import Completed
-from workflows.effects import Effect
+from workflows.definition.effects import Effect
+from workflows.definition.step import Step
 from workflows.errors import Bailed, Cancelled, StepFailedError, Suspended, WorkflowError
-from workflows.runner import HOLD_S
-from workflows.step import Step
+from workflows.running.attempt import interrupted
+from workflows.running.compensation import Completed
+from workflows.running.runner import HOLD_S
+from workflows.running.suspension import answer_key, question_name, refusal_name
 from workflows.storage.base import Status
-from workflows.suspension import answer_key, question_name, refusal_name
 from workflows.temporal.children import start_child
 from workflows.temporal.located import locate
 from workflows.temporal.messages import StepCall, StepEnd, StepFailure

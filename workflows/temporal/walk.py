@@ -11,14 +11,14 @@ from typing import Any, TypeVar
 from pydantic_core import to_json
 from temporalio import workflow
 
-from workflows.authored import walked_workflow
+from workflows.definition.authored import walked_workflow
+from workflows.definition.graph import Workflow
+from workflows.definition.spec import read_spec
+from workflows.definition.spec.models import Bounds
+from workflows.definition.spec.types import write_type
+from workflows.definition.state import State
 from workflows.errors import Cancelled, Suspended
-from workflows.graph import Workflow
 from workflows.pubsub.base import Event
-from workflows.spec import read_spec
-from workflows.spec.models import Bounds
-from workflows.spec.types import write_type
-from workflows.state import State
 from workflows.storage.base import Record, RunState, Status
 from workflows.temporal.ids import fleet_of, run_id_of
 from workflows.temporal.journal import Journal, Mailbox

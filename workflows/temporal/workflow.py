@@ -15,9 +15,9 @@ from pydantic_core import from_json, to_json
 from temporalio import workflow
 from temporalio.common import RawValue
 
-from workflows.compensation import compensate
 from workflows.errors import Cancelled, describe
-from workflows.interpreter import Interpreter
+from workflows.running.compensation import compensate
+from workflows.running.interpreter import Interpreter
 from workflows.storage.base import RunState, Status
 from workflows.temporal.attributes import changes
 from workflows.temporal.effects import TemporalEffects

@@ -14,7 +14,7 @@ from agent.campaigns import Campaign, CampaignLookupError, find_campaign
 from agent.campaigns.market import LINES
 from agent.tools import ToolError
 from tests.agent.campaigns.world import World
-from workflows.effects import Effect
+from workflows.definition.effects import Effect
 
 NAMES = [line.name for line in LINES]
 

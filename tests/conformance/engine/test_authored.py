@@ -10,7 +10,7 @@ import pytest
 from tests.conformance.engine.steps import READ, Order, boom, double, increment
 from tests.conformance.engines import Boot, in_state, kill, move_clock, until
 from workflows import Catalogue, Effect, Interrupted, RunFailedError, RunState, SpecError, StepContext, step, workflow
-from workflows.authored import Definition, authored
+from workflows.definition.authored import Definition, authored
 from workflows.errors import InputError, NoExecutorError
 
 

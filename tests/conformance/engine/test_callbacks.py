@@ -58,7 +58,7 @@ async def test_one_that_raises_harms_nothing(boot: Boot) -> None:
 
 
 async def test_one_that_hangs_is_given_up(boot: Boot, monkeypatch: Any) -> None:
-    monkeypatch.setattr("workflows.callbacks.LIMIT_S", 0.05)
+    monkeypatch.setattr("workflows.definition.callbacks.LIMIT_S", 0.05)
 
     async def hang(moment: Moment) -> None:
         await asyncio.Event().wait()

@@ -14,7 +14,7 @@ KEPT = 10
 
 @pytest.fixture(autouse=True)
 def few_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("workflows.durable.ROUNDS_KEPT", KEPT)
+    monkeypatch.setattr("workflows.running.durable.ROUNDS_KEPT", KEPT)
 
 
 class Rounds:

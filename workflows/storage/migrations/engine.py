@@ -32,7 +32,9 @@ MIGRATIONS: tuple[Migration, ...] = (
     FIRINGS,
     RETENTION,
     TRACES,
-    Migration("no-outbox", (DropTable("outbox"),)),  # hints are published by whoever commits: see workflows.lifecycle
+    Migration(
+        "no-outbox", (DropTable("outbox"),)
+    ),  # hints are published by whoever commits: see workflows.running.lifecycle
 )
 
 ENGINE = Schema("engine", ENGINE_TABLES, MIGRATIONS)

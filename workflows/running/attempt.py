@@ -1,0 +1,42 @@
+"""One try of a step: its time limit, what cancels it from within, and what a step gives that was cut off."""
+
+import asyncio
+from typing import Any
+
+from workflows.definition.context import StepContext
+from workflows.definition.step import Step
+from workflows.errors import StepCancelledError, StepFailedError
+from workflows.values import Interrupted, fits
+
+
+async def attempt(step: Step[Any, Any], ctx: StepContext, value: Any) -> Any:
+    """Call the step within its time limit. Raises what it raises, TimeoutError, and StepCancelledError if it cancelled itself."""
+    task = asyncio.current_task()
+    assert task is not None
+    outer = task.cancelling()
+    try:
+        if step.timeout_s is None:
+            return await step(value, ctx)
+        return await _within(step.timeout_s, step, ctx, value)
+    except asyncio.CancelledError:
+        if task.cancelling() > outer:
+            raise
+        # By something inside the step; left alone it would look as if this worker were leaving.
+        raise StepCancelledError(f"step {ctx.path} cancelled itself") from None
+
+
+async def _within(seconds: float, step: Step[Any, Any], ctx: StepContext, value: Any) -> Any:
+    try:
+        async with asyncio.timeout(seconds) as limit:
+            return await step(value, ctx)
+    except TimeoutError:
+        if limit.expired():
+            raise TimeoutError(f"step {ctx.path} took longer than {seconds} s") from None
+        raise
+
+
+def interrupted(step: Step[Any, Any], path: str, value: Interrupted) -> Interrupted:
+    """What an irreversible step gives that was cut off, if its output type can say so. Raises StepFailedError if not."""
+    if fits(Interrupted, step.output):
+        return value
+    raise StepFailedError(path, {"type": "Interrupted", "message": f"outcome unknown: {value.reason}", "causes": []})
