@@ -46,9 +46,12 @@ class HeldStore(PostgresStore):
 class Table:
     """A database that is laid anew for each case; `store` is what everybody but the first uses."""
 
+    kinds: tuple[type[PostgresStore], type[HeldStore]] = (PostgresStore, HeldStore)
+    """Of the store, and of the first session's."""
+
     def __init__(self, dsn: str) -> None:
         self._dsn = dsn
-        self.store = PostgresStore(dsn, pool_size=3)
+        self.store = self.kinds[0](dsn, pool_size=3)
 
     async def open(self) -> None:
         await self.store.open()
@@ -64,7 +67,7 @@ class Table:
 
     async def hold(self) -> HeldStore:
         """The first session, its transaction begun."""
-        held = HeldStore(self._dsn)
+        held = self.kinds[1](self._dsn)
         await held.begin(self._first)
         return held
 
