@@ -73,7 +73,7 @@ async def an_owner_that_is_overtaken_while_it_records_records_nothing(table: Wea
     assert await paths(table) == ["a"]
 
 
-@given_by(Part(STEP, "and state = 'running'"))
+@given_by(Part(STEP, f"and {re.escape(RUNNING)}"))
 async def nothing_is_recorded_after_the_end(table: Weakenable) -> None:
     await fails(table.store)
     assert not (await records(table.store)).recorded
@@ -178,7 +178,7 @@ async def nothing_sleeps_on_a_stop(table: Weakenable) -> None:
     assert not await table.store.suspend("R", 1, inbox_seen=2, until=None)
 
 
-@given_by(Part(SUSPEND, " and state = 'running'"))
+@given_by(Part(SUSPEND, f" and {re.escape(RUNNING)}"))
 async def what_has_ended_does_not_sleep(table: Weakenable) -> None:
     await finishes(table.store)
     assert not await suspends(table.store)
@@ -201,7 +201,7 @@ async def an_owner_that_is_overtaken_ends_nothing(table: Weakenable) -> None:
     assert await state(table) is RunState.RUNNING
 
 
-@given_by(Part(END, "and state = 'running'"))
+@given_by(Part(END, f"and {re.escape(RUNNING)}"))
 async def what_is_done_does_not_fail(table: Weakenable) -> None:
     await finishes(table.store)
     assert not (await fails(table.store)).ended

@@ -6,13 +6,14 @@ from typing import Any
 
 from workflows.storage.base import EndOutcome, NewRun, RunRow, RunState, StoreUnavailableError, own_id
 from workflows.storage.postgres.database import POSTGRES
+from workflows.storage.postgres.rows import RUNNING
 from workflows.storage.postgres.signals import SIGNALLED, WAKE_PARENT, SignalOperations
 from workflows.storage.rows import run_row
 from workflows.storage.schema import Write
 from workflows.storage.tables import LIVE, RUN_COLUMNS
 
 START = """
-with o as (select exists (select from workers where worker_id = $16::text) as lives),
+with o as materialized (select exists (select from workers where worker_id = $16::text) as lives),
 g as (
   insert into runs (run_id, tenant, workflow, version, key, queue, priority, input, trace_id, deployment, parent_id, parent_path,
                     max_attempts, available_at, paused, state, owner, fence, attempts)
@@ -31,7 +32,7 @@ LIVE_RUN = f"select run_id from runs where tenant = $1 and workflow = $2 and key
 # $1 run $2 fence $3 state $4 inbox seen $5 successor's id $6 error $7 output
 END = f"""
 with g as (update runs set state = $3, owner = null, error = $6::json, output = $7::bytea, finished_at = threadline_now()
-            where run_id = $1 and fence = $2 and state = 'running' and inbox_seq = $4
+            where run_id = $1 and fence = $2 and {RUNNING} and inbox_seq = $4
               and step_seq = (select step_seq from runs where run_id = $1) returning *),
 m as (select s.seq, row_number() over (order by s.seq) n from signals s join g using (run_id)
        where s.consumed_by is null and s.carried = 0 and g.key is not null and {SIGNALLED.format("g")} and s.name not like '$%'),
@@ -56,9 +57,9 @@ END_RESULT = "(select run_id from u) as successor, (select count(*) from v) as c
 ENDED = "select state = $2 and fence = $3 from runs where run_id = $1"
 
 # $1 run $2 fence $3 inbox seen $4 until
-SUSPEND = """
+SUSPEND = f"""
 update runs set state = 'suspended', owner = null, attempts = 0, available_at = coalesce($4::timestamptz, 'infinity')
- where run_id = $1 and fence = $2 and state = 'running' and inbox_seq = $3 and not cancel_requested returning true
+ where run_id = $1 and fence = $2 and {RUNNING} and inbox_seq = $3 and not cancel_requested returning true
 """
 
 # $1 run $2 tenant or null

@@ -39,7 +39,7 @@ s as (insert into signals (run_id, seq, name, dedup_key, payload)
 # $13 priority $14 deployment $15 the worker that claims a new run
 SIGNAL_WITH_START = f"""
 with g as (insert into received (tenant, dedup_key) values ($1, $6) on conflict do nothing returning tenant),
-o as (select exists (select from workers where worker_id = $15::text) as lives from g),
+o as materialized (select exists (select from workers where worker_id = $15::text) as lives from g),
 r as (insert into runs (run_id, tenant, workflow, version, key, queue, trace_id, input, max_attempts, priority, deployment, inbox_seq,
                         state, owner, fence, attempts)
       select $5, $1, $2, $3, $4, $9, $10, $11::bytea, $12::bigint, $13::bigint, $14::text, 1,

@@ -6,6 +6,7 @@ import asyncpg
 
 from workflows.storage.base import Record, RunState, StepBatch, StepOutcome
 from workflows.storage.postgres.database import POSTGRES
+from workflows.storage.postgres.rows import RUNNING
 from workflows.storage.postgres.signals import WAKE_PARENT, SignalOperations
 from workflows.storage.rows import record
 
@@ -21,10 +22,10 @@ select path, status, output, error, started_at, seq, finished_at from steps s
 """Without what the last checkpoint of each loop stands for."""
 
 # $1 run $2 fence $3 paths $4 outputs $5 statuses $6 errors $7 started
-RECORD = """
+RECORD = f"""
 with f as (
-  update runs set step_seq = step_seq + cardinality($3::text[]), attempts = 0{ending}
-   where run_id = $1 and fence = $2 and state = 'running'{condition}
+  update runs set step_seq = step_seq + cardinality($3::text[]), attempts = 0{{ending}}
+   where run_id = $1 and fence = $2 and {RUNNING}{{condition}}
      and not exists (select from steps where run_id = $1 and path = any($3))
   returning run_id, tenant, step_seq, inbox_seq, cancel_requested, parent_id, parent_path, trace_id),
 i as (insert into steps (run_id, path, seq, fence, status, output, error, started_at)
