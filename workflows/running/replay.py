@@ -16,9 +16,10 @@ from workflows.definition.step import Step
 from workflows.errors import Bailed, ControlFlow, DivergedError, StepFailedError, Suspended
 from workflows.pubsub.base import Event
 from workflows.running.interpreter import Interpreter
-from workflows.storage.base import Record, RunRow, Status
+from workflows.storage.base import Record, RunRow, RunState, Status
 from workflows.values import Interrupted, decode, encode, fits
 
+RAISE = "Its shape changed: give the changed graph another version"
 MARKS = "!~@"
 """What begins the part of a path that tells of its step, and is no step of its own."""
 
@@ -27,13 +28,14 @@ MARKS = "!~@"
 class Replayed:
     """What a replay saw: the input that reached each step, as JSON; how far it came; the run's state there.
 
-    `output` is the run's if it came to its end, `stopped` why it did not.
+    `output` is the run's if it came to its end, `stopped` why it did not; `missing` are the places it came to that have no record.
     """
 
     inputs: dict[str, bytes]
     state: State
     output: Any = None
     stopped: BaseException | None = None
+    missing: tuple[str, ...] = ()
 
 
 async def replay(workflow: Workflow[Any, Any], run: RunRow, records: Iterable[Record]) -> Replayed:
@@ -45,8 +47,32 @@ async def replay(workflow: Workflow[Any, Any], run: RunRow, records: Iterable[Re
         output = await Interpreter(effects).walk(workflow, value)
     except (Exception, ControlFlow) as end:
         stopped = end
-    effects.check_fit(workflow)
-    return Replayed(effects.inputs, effects.state, output, stopped)
+    effects.check_fit(workflow, stopped)
+    return Replayed(effects.inputs, effects.state, output, stopped, tuple(effects.missing))
+
+
+async def verify(workflow: Workflow[Any, Any], run: RunRow, records: Iterable[Record]) -> Replayed:
+    """Replay a run that has ended, with all its records, to the end it came to. Raises DivergedError if `workflow` comes to another one."""
+    seen = await replay(workflow, run, records)
+    if (how := _differs(seen, workflow, run)) is not None:
+        raise DivergedError(f"workflow {workflow.id!r} version {workflow.version!r} {how}. {RAISE}") from seen.stopped
+    return seen
+
+
+def _differs(seen: Replayed, workflow: Workflow[Any, Any], run: RunRow) -> str | None:
+    """How the end of a replay is another one than that of the run, if it is."""
+    if run.state is RunState.FAILED and (seen.stopped is None or isinstance(seen.stopped, ControlFlow)):
+        return f"comes to {sorted(seen.missing) or 'its end'}, where a run of that version failed with {run.error}"
+    if run.state is not RunState.DONE:
+        return None
+    if seen.missing:
+        return f"comes to {sorted(seen.missing)}, where a run of that version that is done has no record"
+    if seen.stopped is not None:
+        return f"does not come to the end of a run that is done: {seen.stopped}"
+    output = encode(seen.output, workflow.output, where=f"the output of {workflow.id}")
+    if from_json(output) != from_json(run.output or b"null"):
+        return f"gives {output.decode()}, where a run of that version gave {(run.output or b'null').decode()}"
+    return None
 
 
 class Nobody:
@@ -76,6 +102,8 @@ class ReplayEffects:
     schema: Any = None
     inputs: dict[str, bytes] = field(default_factory=dict)
     state: State = field(init=False)
+    missing: list[str] = field(default_factory=list)
+    """Places the walk came to that have no record."""
     _seen: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
@@ -100,6 +128,7 @@ class ReplayEffects:
     def _record(self, path: str) -> Record:
         self._seen.add(path)
         if path not in self.records:
+            self.missing.append(path)
             raise Suspended
         return self.records[path]
 
@@ -132,7 +161,7 @@ class ReplayEffects:
     async def progress(self, path: str, *, done: int, total: int) -> None:
         return None
 
-    def check_fit(self, workflow: Workflow[Any, Any]) -> None:
+    def check_fit(self, workflow: Workflow[Any, Any], stopped: BaseException | None) -> None:
         """Raise DivergedError if a step was recorded at a path that the graph did not come to."""
         strangers = sorted(
             path
@@ -140,10 +169,11 @@ class ReplayEffects:
             if not path.startswith("$") and not set(path) & set(MARKS) and path not in self._seen
         )
         if strangers:
+            why = "" if stopped is None or isinstance(stopped, ControlFlow) else f" (it stops there: {stopped})"
             raise DivergedError(
-                f"workflow {workflow.id!r} version {workflow.version!r} does not come to {strangers}, which a run of that version"
-                " recorded: its shape changed. Give the changed graph another version"
-            )
+                f"workflow {workflow.id!r} version {workflow.version!r} does not come to {strangers}{why}, which a run of that version"
+                f" recorded. {RAISE}"
+            ) from stopped
 
 
 def _nothing() -> None:
