@@ -1,5 +1,6 @@
 """What protects a run from whoever is not its owner, or does not know all that came for it."""
 
+import re
 from datetime import timedelta
 from typing import Any
 
@@ -22,6 +23,7 @@ from tests.storage.locks.writers import (
 from tests.storage.locks.writers import claims as b_claims
 from workflows.storage import Insert, Select
 from workflows.storage.base import RunState, StepBatch
+from workflows.storage.postgres.rows import RUNNING
 from workflows.storage.tables import APPROVALS
 
 STEP, SUSPEND, END, CLAIM, REAP = (
