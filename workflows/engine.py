@@ -17,7 +17,8 @@ from workflows.definition.registry import Registry
 from workflows.errors import InputError, NoExecutorError
 from workflows.execution import Execution, StoreExecution
 from workflows.ids import uuid7
-from workflows.pubsub.base import Event, PubSub, PubSubUnavailableError
+from workflows.pubsub.base import Event, PubSub
+from workflows.pubsub.hints import hint, wake_topic
 from workflows.pubsub.memory import MemoryPubSub
 from workflows.run import Run
 from workflows.running.driver import Driver
@@ -224,8 +225,9 @@ class Engine:
         outcome = await self.execution.signal_with_start(
             new, name=name, dedup_key=dedup_key, payload=data, writes=writes
         )
-        if not outcome.duplicate and not outcome.claimed:
-            await self._hint(f"{tenant}:thread:{key}", Event(name, {"run_id": outcome.run_id, "seq": outcome.seq}))
+        if not outcome.duplicate:
+            assert outcome.run_id is not None
+            self._lifecycle.signalled(tenant, key, name, outcome.run_id, outcome.seq)
         return outcome
 
     async def run(self, run_id: str, *, tenant: str = DEFAULT_TENANT) -> Run[Any]:
@@ -259,7 +261,7 @@ class Engine:
         outcome = await self.execution.runs.signal(
             run_id, tenant=tenant, name=name, dedup_key=dedup_key or str(uuid7()), payload=data
         )
-        await self._hint("wake", Event("wake"))
+        await self._wake()
         return outcome
 
     async def cancel(self, run_id: str, *, tenant: str = DEFAULT_TENANT) -> bool:
@@ -286,7 +288,7 @@ class Engine:
         reason: str | None = None,
     ) -> bool:
         """Decide a pending approval and wake its thread. False: somebody else was first, or it has expired."""
-        decided, run_id = await self.execution.store("approvals").decide(
+        decided, _ = await self.execution.store("approvals").decide(
             tenant=tenant,
             approval_id=approval_id,
             decision=decision,
@@ -296,7 +298,7 @@ class Engine:
             version=workflow.version,
         )
         if decided:
-            await self._hint("wake", Event("wake", {"run_id": run_id}))
+            await self._wake()
         return decided
 
     async def expire_approvals(self) -> int:
@@ -324,14 +326,10 @@ class Engine:
     def _worker_id(self) -> str | None:
         return self.worker.worker_id if self.worker is not None else None
 
-    async def _hint(self, topic: str, event: Event) -> None:
-        """Tell the bus; where it is away, at least this process's own worker. Polling finds the rest."""
-        try:
-            await self.pubsub.publish(topic, event)
-        except PubSubUnavailableError:
-            structlog.get_logger().debug("hint_lost", topic=topic)
-            if topic == "wake":
-                self.execution.wake()
+    async def _wake(self) -> None:
+        """Where the bus is away, at least this process's own worker. Polling finds the rest."""
+        if not await hint(self.pubsub, wake_topic("default"), Event("wake")):
+            self.execution.wake()
 
 
 def _limits(queues: Sequence[str] | Mapping[str, int], concurrency: int) -> Mapping[str, int]:

@@ -9,7 +9,7 @@ import structlog
 from workflows.definition.registry import Registry
 from workflows.pubsub import Bus
 from workflows.pubsub.base import Event, PubSub, PubSubUnavailableError
-from workflows.running.lifecycle import wake_topic
+from workflows.pubsub.hints import hint, wake_topic
 from workflows.storage.base import Fork, NewRun, Record, RunRow, RunState, Signal, SignalOutcome, Store
 from workflows.storage.schema import Write
 from workflows.tracing import Tracer
@@ -147,9 +147,7 @@ class StoreExecution:
 
     async def _tell_workers(self, queue: str) -> None:
         """Where the bus is away, at least this process's own. Polling finds the rest."""
-        try:
-            await self._pubsub.publish(wake_topic(queue), Event("wake"))
-        except PubSubUnavailableError:
+        if not await hint(self._pubsub, wake_topic(queue), Event("wake")):
             self.wake()
 
     async def _listen(self, worker: Worker) -> None:

@@ -18,6 +18,7 @@ from workflows.errors import (
 )
 from workflows.ids import uuid7
 from workflows.pubsub.base import Event, Offset, PubSub, PubSubUnavailableError
+from workflows.pubsub.hints import hint, run_topic, wake_topic
 from workflows.running.claim import GO_ON, STEP_ONCE
 from workflows.running.fork import cut_of, left_out, node_at
 from workflows.running.snapshot import Snapshot, fold
@@ -84,12 +85,12 @@ class Run(Generic[Out]):
         ended = asyncio.Event()
 
         async def look(event: Event) -> None:
-            if event.type == "completed":
+            if self._is_end(event):
                 ended.set()
 
         subscription = None
         with contextlib.suppress(PubSubUnavailableError):  # polling finds the end
-            subscription = await self._pubsub.subscribe(f"{self.tenant}:run:{self.id}", look)
+            subscription = await self._pubsub.subscribe(await self._topic(), look)
         try:
             while (row := await self.row()).state.live:
                 with contextlib.suppress(TimeoutError):
@@ -101,11 +102,16 @@ class Run(Generic[Out]):
                 await self._pubsub.unsubscribe(subscription)
 
     async def events(self, *, after: Offset | None = None) -> AsyncIterator[Event]:
-        """Its live events until it ends: what steps emit, progress, and "completed" last. `after` replays from an offset ("0-0": all that
-        is kept). They are for watching: a bus that was away has lost some, and a "gap" event says where.
+        """Its live events until it ends: what it is sent, what steps emit, progress, and "completed" last. `after` replays from an offset
+        ("0-0": all that is kept). They are for watching: a bus that was away has lost some, and a "gap" event says where.
         """
         arrived: asyncio.Queue[Event] = asyncio.Queue()
-        subscription = await self._pubsub.subscribe(f"{self.tenant}:run:{self.id}", arrived.put, after=after)
+
+        async def take(event: Event) -> None:
+            if event.type == "gap" or self.id in (event.data.get("run_id"), event.data.get("parent_id")):
+                await arrived.put(event)
+
+        subscription = await self._pubsub.subscribe(await self._topic(), take, after=after)
         ended = False
         try:
             while True:
@@ -118,10 +124,16 @@ class Run(Generic[Out]):
                     ended = arrived.empty() and not (await self.row()).state.live
                     continue
                 yield event
-                if event.type == "completed":
+                if self._is_end(event):
                     return
         finally:
             await self._pubsub.unsubscribe(subscription)
+
+    async def _topic(self) -> str:
+        return run_topic(self.tenant, self.id, (await self.row()).key)
+
+    def _is_end(self, event: Event) -> bool:
+        return event.type == "completed" and event.data.get("run_id") == self.id
 
     async def cancel(self) -> bool:
         """Ask it to stop: at the next boundary, or in the middle of a step that would be run again anyway. False: it had ended."""
@@ -130,8 +142,8 @@ class Run(Generic[Out]):
             self.id, tenant=self.tenant, name="$cancel", dedup_key="$cancel", payload=None
         )
         if outcome.run_id is not None:
-            await self._publish("control", Event("cancel", {"run_id": self.id}))
-            await self._publish("wake", Event("wake"))
+            await hint(self._pubsub, "control", Event("cancel", {"run_id": self.id}))
+            await hint(self._pubsub, wake_topic("default"), Event("wake"))
         return outcome.run_id is not None or outcome.duplicate
 
     # Operators
@@ -165,7 +177,7 @@ class Run(Generic[Out]):
         )  # fmt: skip
         if not await self._runs.fork(fork):
             raise StateError(f"run {self.id} is live again; only an ended run can be forked")
-        await self._publish("wake", Event("wake"))
+        await hint(self._pubsub, wake_topic("default"), Event("wake"))
         return Run(
             self._runs, self._pubsub, fork.run_id, tenant=self.tenant, workflow=self._workflow, poll_s=self._poll_s
         )
@@ -202,7 +214,7 @@ class Run(Generic[Out]):
         outcome = await self._runs.signal(self.id, tenant=self.tenant, name=name, dedup_key=dedup_key, payload=None)
         if outcome.run_id is None and not outcome.duplicate:
             raise StateError(f"run {self.id} has ended")
-        await self._publish("wake", Event("wake"))
+        await hint(self._pubsub, wake_topic("default"), Event("wake"))
 
     async def redrive(self) -> None:
         """Put a dead run back to work, from its last record. Raises StateError if it is not dead, LiveRunError if its key has a live run."""
@@ -211,7 +223,7 @@ class Run(Generic[Out]):
             raise LiveRunError(f"run {self.id} can't go on while run {live} of the same key is live", live)
         if not done:
             raise StateError(f"run {self.id} is {(await self.row()).state.value}, not dead")
-        await self._publish("wake", Event("wake"))
+        await hint(self._pubsub, wake_topic("default"), Event("wake"))
 
     # Suspensions
 
@@ -247,7 +259,7 @@ class Run(Generic[Out]):
         elif outcome.run_id is None:
             raise StateError(f"run {self.id} has ended; nothing waits at {target}")
         else:
-            await self._publish("wake", Event("wake"))
+            await hint(self._pubsub, wake_topic("default"), Event("wake"))
 
     def _only(self, waiting: list[Suspension]) -> str:
         if len(waiting) != 1:
@@ -265,9 +277,3 @@ class Run(Generic[Out]):
             raise StateError(f"nothing of run {self.id} waits at {target!r}")
         if given != payload:
             raise AlreadyResumedError(f"run {self.id} was resumed at {target} already, with another answer")
-
-    async def _publish(self, topic: str, event: Event) -> None:
-        try:
-            await self._pubsub.publish(topic, event)
-        except PubSubUnavailableError:
-            return

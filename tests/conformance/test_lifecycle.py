@@ -12,7 +12,8 @@ from tests.conformance.engines import Boot, _leave, in_state, kill
 from tests.waiting import Seen, until
 from workflows import Effect, Engine, RunState, StepContext, Workflow, step, workflow
 from workflows.pubsub import Event, MemoryPubSub, PubSubUnavailableError
-from workflows.running.lifecycle import LIMIT, RESULTS, Lifecycle, run_topic, wake_topic
+from workflows.pubsub.hints import run_topic, wake_topic
+from workflows.running.lifecycle import LIMIT, RESULTS, Lifecycle
 from workflows.storage.base import NewRun
 from workflows.tracing import Tracer
 
@@ -93,7 +94,7 @@ async def test_a_background_run_is_told_of_from_its_beginning_to_its_end(
     of_parent, of_child, results = Seen(), Seen(), Seen()
     await bus.subscribe(RESULTS, results)
     parent = await begin(engine, work, "wait")
-    await bus.subscribe(run_topic("T1", parent), of_parent, after="0")
+    await bus.subscribe(run_topic("T1", parent, "thread"), of_parent, after="0")
     await of_parent.reach(1)
     (dispatched,) = of_parent.events
     assert (dispatched.type, dispatched.data["run_id"], dispatched.data["queue"]) == (
@@ -101,7 +102,7 @@ async def test_a_background_run_is_told_of_from_its_beginning_to_its_end(
         work.child_id,
         "tasks",
     )
-    await bus.subscribe(run_topic("T1", work.child_id), of_child, after="0")
+    await bus.subscribe(run_topic("T1", work.child_id, None), of_child, after="0")
     await of_child.reach(1)
     work.gate.set()
     await results.reach(1)
@@ -142,7 +143,7 @@ async def test_a_run_that_sleeps_is_told_of_as_suspended(engine: Engine, bus: Me
     await begin(engine, work, "sleep")
     await until(lambda: bool(work.child_id), "the child")
     of_child = Seen()
-    await bus.subscribe(run_topic("T1", work.child_id), of_child, after="0")
+    await bus.subscribe(run_topic("T1", work.child_id, None), of_child, after="0")
     await of_child.reach(2)
     assert of_child.types == ["running", "suspended"]
 

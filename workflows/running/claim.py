@@ -11,7 +11,8 @@ from pydantic_core import from_json, to_json
 
 from workflows.definition.state import State
 from workflows.errors import Cancelled, Draining, InputError, StepFailedError, Suspended
-from workflows.pubsub.base import Event, PubSub, PubSubUnavailableError
+from workflows.pubsub.base import Event, PubSub
+from workflows.pubsub.hints import hint, run_topic
 from workflows.running.inbox import Inbox
 from workflows.running.interruption import Interruption
 from workflows.running.recorder import Recorder
@@ -254,10 +255,7 @@ class Claim:
         """Publish on the run's topic; a bus that is away loses only liveness. Streams publish by the hundred: the span counts them."""
         if (span := current_span()) is not None:
             span.attributes["published"] = span.attributes.get("published", 0) + 1
-        try:
-            await self._pubsub.publish(f"{self.run.tenant}:run:{self.run.run_id}", event)
-        except PubSubUnavailableError:
-            return
+        await hint(self._pubsub, run_topic(self.run.tenant, self.run.run_id, self.run.key), event)
 
 
 def _looped(checkpoint: Record) -> str:

@@ -13,7 +13,8 @@ from typing import Any
 
 import structlog
 
-from workflows.pubsub.base import Event, PubSub, PubSubUnavailableError
+from workflows.pubsub.base import Event, PubSub
+from workflows.pubsub.hints import hint, run_topic, wake_topic
 from workflows.storage.base import NewRun, RunRow, RunState
 from workflows.tracing import Span, Tracer, current_span
 
@@ -24,16 +25,6 @@ LIMIT = 10_000
 MAX_WAKES = 16
 
 END_TYPES = {RunState.DONE: "completed", RunState.CANCELLED: "cancelled"}
-
-
-def wake_topic(queue: str) -> str:
-    """The topic that wakes one of the workers that serve `queue`."""
-    return {"default": "wake", "tasks": "tasks"}.get(queue, f"wake:{queue}")
-
-
-def run_topic(tenant: str, run_id: str) -> str:
-    """The topic of one run's events."""
-    return f"{tenant}:run:{run_id}"
 
 
 class Lifecycle:
@@ -65,23 +56,27 @@ class Lifecycle:
                 "run_id": child.run_id, "tenant": child.tenant, "workflow": child.workflow, "key": child.key, "queue": child.queue,
                 "parent_id": parent.run_id, "parent_path": child.parent_path,
             }  # fmt: skip
-            self._say(run_topic(parent.tenant, parent.run_id), Event("dispatched", data), traced=True)
+            self._say(_topic(parent), Event("dispatched", data), traced=True)
         self.due(*(child.queue for child in children))
+
+    def signalled(self, tenant: str, key: str, name: str, run_id: str, seq: int | None) -> None:
+        """A thread was sent a signal, which is in the inbox of this run."""
+        self._say(run_topic(tenant, run_id, key), Event(name, {"run_id": run_id, "seq": seq}))
 
     def running(self, run: RunRow) -> None:
         """A worker has claimed it."""
         if run.parent_id is not None:
-            self._say(run_topic(run.tenant, run.run_id), Event("running", {**_named(run), "attempt": run.attempts}))
+            self._say(_topic(run), Event("running", {**_named(run), "attempt": run.attempts}))
 
     def suspended(self, run: RunRow) -> None:
         """It waits, and no worker holds it."""
         if run.parent_id is not None:
-            self._say(run_topic(run.tenant, run.run_id), Event("suspended", _named(run)))
+            self._say(_topic(run), Event("suspended", _named(run)))
 
     def ended(self, run: RunRow, state: RunState) -> None:
         """It has ended, and its parent, if it has one, was signalled in the same commit."""
         data = {**_named(run), "state": state.value}
-        self._say(run_topic(run.tenant, run.run_id), Event("completed", data))
+        self._say(_topic(run), Event("completed", data))
         if run.parent_id is not None:
             self._say(RESULTS, Event(END_TYPES.get(state, "failed"), data), traced=True)
             self.due("default")
@@ -109,13 +104,14 @@ class Lifecycle:
 
     async def _send(self, topic: str, event: Event) -> bool:
         try:
-            await self._pubsub.publish(topic, event)
-        except PubSubUnavailableError:
-            return False
+            return await hint(self._pubsub, topic, event)
         except Exception as error:
             structlog.get_logger().error("event_not_published", topic=topic, type=event.type, error=repr(error))
             return False
-        return True
+
+
+def _topic(run: RunRow) -> str:
+    return run_topic(run.tenant, run.run_id, run.key)
 
 
 def _named(run: RunRow) -> dict[str, Any]:

@@ -8,7 +8,8 @@ import structlog
 from temporalio.client import Client, WorkflowHandle, WorkflowHistoryEventFilterType
 from temporalio.service import RPCError
 
-from workflows.pubsub.base import Event, PubSub, PubSubUnavailableError
+from workflows.pubsub.base import Event, PubSub
+from workflows.pubsub.hints import hint
 from workflows.temporal.attributes import FACTS, STATE
 from workflows.temporal.ids import address
 from workflows.temporal.messages import RunFacts
@@ -27,10 +28,10 @@ class Hints:
         self._loop = asyncio.get_running_loop()
         self._telling: set[asyncio.Task[None]] = set()
 
-    def give(self, run_id: str, tenant: str, event: Event) -> None:
-        """Publish an event of a run, soon. From any thread; never blocks, never raises."""
+    def give(self, run_id: str, topic: str, event: Event) -> None:
+        """Publish an event of a run on its topic, soon. From any thread; never blocks, never raises."""
         with contextlib.suppress(RuntimeError):  # the loop has ended, and with it whoever would hear
-            self._loop.call_soon_threadsafe(self._begin, run_id, tenant, event)
+            self._loop.call_soon_threadsafe(self._begin, run_id, topic, event)
 
     async def close(self) -> None:
         """Tell no more."""
@@ -38,19 +39,19 @@ class Hints:
             task.cancel()
         await asyncio.gather(*self._telling, return_exceptions=True)
 
-    def _begin(self, run_id: str, tenant: str, event: Event) -> None:
-        task = asyncio.ensure_future(self._tell(run_id, tenant, event))
+    def _begin(self, run_id: str, topic: str, event: Event) -> None:
+        task = asyncio.ensure_future(self._tell(run_id, topic, event))
         self._telling.add(task)
         task.add_done_callback(self._telling.discard)
 
-    async def _tell(self, run_id: str, tenant: str, event: Event) -> None:
+    async def _tell(self, run_id: str, topic: str, event: Event) -> None:
         try:
             if event.type == "completed":
                 await self._closed(run_id)
-            await self._pubsub.publish(f"{tenant}:run:{run_id}", event)
+            await hint(self._pubsub, topic, event)
             if event.type == "completed":
                 await self._trace(run_id)
-        except (PubSubUnavailableError, RPCError) as error:
+        except RPCError as error:
             structlog.get_logger().debug("hint_lost", run_id=run_id, event=event.type, error=str(error))
 
     def _handle(self, run_id: str) -> WorkflowHandle[Any, Any]:

@@ -11,7 +11,8 @@ from workflows.definition.context import StepContext
 from workflows.definition.graph import Workflow
 from workflows.definition.state import State
 from workflows.errors import ControlFlow, InputError, StaleFence, Suspended
-from workflows.pubsub.base import Event, PubSub, PubSubUnavailableError
+from workflows.pubsub.base import Event, PubSub
+from workflows.pubsub.hints import hint, run_topic
 from workflows.running.suspension import question
 from workflows.storage.base import NewRun, RunRow, RunState, Signal
 from workflows.storage.schema import Write
@@ -62,10 +63,7 @@ class ActivityHost:
         return datetime.now(UTC) + timedelta(seconds=self._call.offset_s)
 
     async def publish(self, event: Event) -> None:
-        try:
-            await self._pubsub.publish(f"{self.run.tenant}:run:{self.run.run_id}", event)
-        except PubSubUnavailableError:
-            return
+        await hint(self._pubsub, run_topic(self.run.tenant, self.run.run_id, self.run.key), event)
 
     # Signals and answers
 

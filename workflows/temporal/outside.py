@@ -15,7 +15,7 @@ KEY = "workflows_outside"
 
 @dataclass(frozen=True, slots=True)
 class Outside:
-    """The process: what it knows, how it is set, and where hints go. `hint(run_id, tenant, event)` never blocks and is best effort."""
+    """The process: what it knows, how it is set, and where hints go. `hint(run_id, topic, event)` never blocks and is best effort."""
 
     registry: Registry
     heartbeat_s: float

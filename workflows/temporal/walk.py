@@ -19,6 +19,7 @@ from workflows.definition.spec.types import write_type
 from workflows.definition.state import State
 from workflows.errors import Cancelled, Suspended
 from workflows.pubsub.base import Event
+from workflows.pubsub.hints import run_topic
 from workflows.storage.base import Record, RunState, Status
 from workflows.temporal.ids import fleet_of, run_id_of
 from workflows.temporal.journal import Journal, Mailbox
@@ -220,4 +221,8 @@ class Walk:
     def hint(self, type_: str, **data: Any) -> None:
         """Publish an event of this run, best effort: a replay says nothing again."""
         if not workflow.unsafe.is_replaying():
-            outside().hint(self.run_id, self.run.tenant, Event(type_, {"run_id": self.run_id, **data}))
+            outside().hint(
+                self.run_id,
+                run_topic(self.run.tenant, self.run_id, self.run.key),
+                Event(type_, {"run_id": self.run_id, **data}),
+            )

@@ -1,6 +1,7 @@
 """What a run tells of itself: callbacks, progress and live events."""
 
 import asyncio
+import json
 from typing import Any
 
 from tests.conformance.engine.steps import READ, boom, double, increment
@@ -159,6 +160,39 @@ async def test_a_steps_own_events_reach_whoever_listens(boot: Boot) -> None:
         await run.result(timeout=10)
         await until(lambda: _length(seen, 1))
     assert seen == [("hello", "talk")]
+
+
+async def test_all_that_happens_to_a_thread_is_on_its_topic_and_a_run_tells_its_own(boot: Boot) -> None:
+    @step(effect=READ)
+    async def talk(n: None, ctx: StepContext) -> None:
+        for said in await ctx.signals.drain("message"):
+            await ctx.emit("token", text=json.loads(said.payload or b"null"))
+
+    flow = workflow("w").then(talk).commit()
+    async with boot(flow) as engine:
+        seen: list[Any] = []
+
+        async def listen(event: Any) -> None:
+            seen.append((event.type, event.data.get("text"), event.data["run_id"]))
+
+        await engine.pubsub.subscribe("default:thread:C1:1.1", listen)
+        runs = []
+        for text in ("hello", "again"):
+            outcome = await engine.signal_with_start(
+                flow, tenant="default", key="C1:1.1", name="message", dedup_key=text, payload=text
+            )
+            assert outcome.run_id is not None
+            runs.append(await engine.run(outcome.run_id))
+            await runs[-1].result(timeout=10)
+        await until(lambda: _length(seen, 6))
+        told = [(event.type, event.data.get("text")) async for event in runs[1].events(after="0-0")]
+    first, second = (run.id for run in runs)
+    assert sorted(seen) == sorted(
+        (type_, text, run_id)
+        for said, run_id in (("hello", first), ("again", second))
+        for type_, text in (("message", None), ("token", said), ("completed", None))
+    )
+    assert sorted(told) == [("completed", None), ("message", None), ("token", "again")]
 
 
 async def test_its_events_can_be_followed_to_its_end_and_replayed(boot: Boot) -> None:
