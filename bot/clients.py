@@ -1,5 +1,6 @@
 """Slack clients by tenant. None of them retries by itself: a blind retry of a post is a second post."""
 
+from collections import OrderedDict
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -7,6 +8,9 @@ import aiohttp
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
+
+LIMIT = 10_000
+"""Clients that are kept. One holds no connection, and is made anew at no cost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +53,7 @@ class Clients:
         self._source = source
         self._api_url = api_url
         self._timeout_s = timeout_s
-        self._clients: dict[str, AsyncWebClient] = {}
+        self._clients: OrderedDict[str, AsyncWebClient] = OrderedDict()
 
     async def of(self, tenant: str) -> AsyncWebClient:
         """The tenant's client. Raises UnknownTenantError."""
@@ -69,6 +73,8 @@ class Clients:
     def with_token(self, token: str) -> AsyncWebClient:
         """A client for a token."""
         if token not in self._clients:
+            while len(self._clients) >= LIMIT:  # rotated tokens leave theirs behind
+                self._clients.popitem(last=False)
             timeout: Any = self._timeout_s
             self._clients[token] = AsyncWebClient(
                 token=token, base_url=self._api_url, timeout=timeout, retry_handlers=[]

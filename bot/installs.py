@@ -14,6 +14,7 @@ from slack_sdk.oauth.state_store.async_state_store import AsyncOAuthStateStore
 
 from bot.clients import Credentials, CredentialsUnavailableError
 from bot.keyring import Keyring, KeyringError
+from bot.rotation import Rotation
 from workflows.storage import Column, Delete, Insert, Is, Select, Store, Table, Update
 
 INSTALLATIONS = Table(
@@ -29,6 +30,10 @@ INSTALLATIONS = Table(
         Column("installer", "text", default=""),
         Column("installed_at", "time", default="now"),
         Column("removed_at", "time", null=True),
+        Column("refresh_token", "text", default=""),  # sealed; empty where tokens do not expire
+        Column("expires_at", "time", null=True),
+        Column("refreshing_until", "time", null=True),  # claimed by a process that refreshes
+        Column("lost", "bool", default=False),  # Slack will not take the refresh token
     ),
     ("tenant",),
 )
@@ -61,20 +66,29 @@ REMEMBERED_S = 5.0
 class Installs:
     """Reads and writes installations, for the app's own use."""
 
-    def __init__(self, store: Store, keyring: Keyring) -> None:
+    def __init__(self, store: Store, keyring: Keyring, rotation: Rotation) -> None:
         self._store = store
         self._keyring = keyring
+        self._rotation = rotation
         self._known: dict[str, tuple[float, Credentials | None]] = {}
 
     async def credentials(self, tenant: str) -> Credentials | None:
-        """The tenant's credentials, or None if the app is not installed there."""
+        """The tenant's credentials, their token refreshed if it is about to expire, or None if the app is not installed there.
+
+        Raises CredentialsUnavailableError if the token has expired and can't be refreshed now.
+        """
         known = self._known.get(tenant)
         if known is not None and known[1] is not None and time.monotonic() - known[0] < REMEMBERED_S:
             return known[1]
         rows = await self._store.read(Select(INSTALLATIONS, {"tenant": tenant, "removed_at": None}))
-        found = self._credentials(rows[0]) if rows else None
+        row = await self._rotation.current(rows[0]) if rows else None
+        found = self._credentials(row) if row else None
         self._known[tenant] = (time.monotonic(), found)
         return found
+
+    def refresh(self, tenant: str) -> None:
+        """Look into storage at the next use: what is remembered may have been overtaken."""
+        self._known.pop(tenant, None)
 
     def _credentials(self, row: dict[str, Any]) -> Credentials:
         try:
@@ -86,6 +100,7 @@ class Installs:
     async def install(self, installation: Installation) -> str:
         """Insert or replace a workspace's installation. Returns its tenant."""
         tenant = _tenant(installation.team_id, installation.enterprise_id, installation.is_enterprise_install)
+        now = await self._store.now()
         values = {
             "tenant": tenant,
             "name": installation.team_name or installation.enterprise_name or "",
@@ -95,20 +110,37 @@ class Installs:
             "token": self._keyring.seal(installation.bot_token or "", tenant=tenant, column="token"),
             "scopes": ",".join(installation.bot_scopes or []),
             "installer": installation.user_id or "",
-            "installed_at": await self._store.now(),
+            "installed_at": now,
             "removed_at": None,
+            **self._expiring(installation, tenant, now),
         }
         await self._store.write(Insert(INSTALLATIONS, values, on_conflict="replace"))
         self._known.pop(tenant, None)
         structlog.get_logger().info("app_installed", tenant=tenant, team=values["name"])
         return tenant
 
+    def _expiring(self, installation: Installation, tenant: str, now: datetime) -> dict[str, Any]:
+        """The columns of token rotation; empty ones where the app's tokens do not expire."""
+        token, at_s = installation.bot_refresh_token, installation.bot_token_expires_at
+        none = {"refresh_token": "", "expires_at": None, "refreshing_until": None, "lost": False}
+        if not token or at_s is None:
+            return none
+        # The SDK adds Slack's seconds to this machine's clock; what is stored goes by the store's.
+        expires_at = now + timedelta(seconds=at_s - time.time())
+        sealed = self._keyring.seal(token, tenant=tenant, column="refresh_token")
+        return {**none, "refresh_token": sealed, "expires_at": expires_at}
+
     async def uninstall(self, tenant: str, *, at: datetime | None = None) -> None:
         """Forget the token at once; the row stays, without it, until the tenant's data is deleted.
 
         `at`: when it was removed, by Slack's clock. An installation made since then stands: Slack delivers late and again.
         """
-        values = {"removed_at": await self._store.now(), "token": self._keyring.seal("", tenant=tenant, column="token")}
+        values = {
+            "removed_at": await self._store.now(),
+            "token": self._keyring.seal("", tenant=tenant, column="token"),
+            "refresh_token": "",
+            "expires_at": None,
+        }
         where: dict[str, Any] = {"tenant": tenant, "removed_at": None}
         if at is not None:
             where["installed_at"] = Is("<=", at + SKEW)

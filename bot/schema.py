@@ -2,7 +2,7 @@
 
 from bot.installs import INSTALLATIONS, KEPT_EVENTS, STATES
 from bot.overheard import OVERHEARD
-from workflows.storage import Column, Migration, Schema, Table, baseline
+from workflows.storage import AddColumn, Column, Migration, Schema, Table, baseline
 
 # Frozen: the tables as the first version had them.
 BASELINE = baseline(
@@ -51,6 +51,16 @@ BASELINE = baseline(
     ),
 )
 
-MIGRATIONS: tuple[Migration, ...] = (BASELINE,)
+TOKEN_ROTATION = Migration(
+    "token rotation",
+    (
+        AddColumn("installations", Column("refresh_token", "text", default="")),
+        AddColumn("installations", Column("expires_at", "time", null=True)),
+        AddColumn("installations", Column("refreshing_until", "time", null=True)),
+        AddColumn("installations", Column("lost", "bool", default=False)),
+    ),
+)
+
+MIGRATIONS: tuple[Migration, ...] = (BASELINE, TOKEN_ROTATION)
 
 BOT = Schema("bot", (INSTALLATIONS, STATES, KEPT_EVENTS, OVERHEARD), MIGRATIONS)

@@ -22,10 +22,11 @@ from bot.bolt import InstallFlow, make_bolt, oauth_settings
 from bot.clients import Clients, CredentialSource, EitherSource, OneWorkspace
 from bot.commands import Commands
 from bot.ingress import Ingress
-from bot.installs import InstallationStore, Installs
+from bot.installs import INSTALLATIONS, InstallationStore, Installs
 from bot.keyring import Keyring, KeyringError
 from bot.people import SlackPeople
 from bot.render import SlackChannel
+from bot.rotation import Rotation
 from bot.schema import BOT
 from bot.settings import Settings, SettingsError
 from bot.web import SlackRoutes, make_web
@@ -66,7 +67,13 @@ class Service:
             exporters=_exporters(settings), grace_s=settings.grace_s, retention=Retention(runs_days=settings.retention_days),
             tenant_concurrency=settings.tenant_concurrency or max(1, settings.concurrency * 4 // 5),
         )  # fmt: skip
-        self.installs = Installs(self.store, _keyring(settings))
+        keyring = _keyring(settings)
+        self.rotation = Rotation(
+            self.store, keyring, INSTALLATIONS,
+            client=AsyncWebClient(base_url=settings.slack_api_url, timeout=5, retry_handlers=[]),
+            client_id=settings.slack_client_id, client_secret=settings.slack_client_secret.get_secret_value(),
+        )  # fmt: skip
+        self.installs = Installs(self.store, keyring, self.rotation)
         self.clients = Clients(
             _credentials(settings, self.installs),
             api_url=settings.slack_api_url,
@@ -128,6 +135,7 @@ class Service:
 
     async def close(self) -> None:
         """Hand over every run at its next step boundary and disconnect."""
+        await self.rotation.close()
         await self.engine.close()
         await self.model.close()
         await self.dedup.close()

@@ -49,6 +49,8 @@ class EmulatorConfig:
     workspace without the app, so that it has to be installed by OAuth. `port` 0 takes any free one.
     With a `state_path` everything a person could see is kept in that file and is there again at the next start, with the
     secrets and the token of the first one, whatever these are now. None: it is all gone at the end.
+    With `token_rotation` bot tokens expire after twelve hours of the emulator's clock, as the manifest's `token_rotation_enabled`
+    asks for; the first workspace's `bot_token` does not, like any that was given out before it was switched on.
     `mention_order` says which event of the pair for one mention is sent first; Slack promises neither.
     """
 
@@ -68,6 +70,7 @@ class EmulatorConfig:
     mention_order: Literal["app_mention", "message"] = "app_mention"
     ack_timeout_s: float = 3.0
     state_path: Path | None = None
+    token_rotation: bool = False
 
 
 def request_urls(value: str | tuple[str, ...] | list[str]) -> tuple[str, ...]:

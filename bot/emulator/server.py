@@ -65,7 +65,8 @@ async def _download(slack: Slack, request: web.Request) -> web.StreamResponse:
     file = slack.files.find(file_id)
     scheme, _, token = request.headers.get("Authorization", "").partition(" ")
     caller = slack.installation_of(token) if scheme == "Bearer" else None
-    allowed = caller is not None and not caller.revoked and "files:read" in caller.scopes and caller.team_id == team_id
+    valid = caller is not None and not caller.revoked and not caller.expired(token, now_s=slack.clock.now())
+    allowed = caller is not None and valid and "files:read" in caller.scopes and caller.team_id == team_id
     if file is None or file.content is None or file.team_id != team_id or not allowed:
         return web.Response(text=LOGIN_PAGE, content_type="text/html")
     return web.Response(body=file.content, content_type=file.mimetype)

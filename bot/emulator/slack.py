@@ -68,7 +68,8 @@ class Slack:
     def installation_of(self, token: str) -> Installation | None:
         """The installation `token` belongs to, also when it was revoked."""
         live = (workspace.installation for workspace in self.workspaces.values())
-        return next((one for one in live if one and one.token == token), None) or self.revoked.get(token)
+        known = next((one for one in live if one and one.knows(token)), None)
+        return known or next((one for one in self.revoked.values() if one.knows(token)), None)
 
     def workspace_of(self, channel_id: str) -> Workspace | None:
         return next((one for one in self.workspaces.values() if channel_id in one.channels), None)

@@ -40,7 +40,11 @@ class Channel:
 
 @dataclass(slots=True)
 class Installation:
-    """The app in one workspace. `revoked` is the error its token gets from now on, empty while it is good."""
+    """The app in one workspace. `revoked` is the error its token gets from now on, empty while it is good.
+
+    With token rotation the token is good until `expires_s`, and `refresh_token` gets the next pair, once. `former` are the tokens
+    before it with their times.
+    """
 
     team_id: str
     token: str
@@ -49,6 +53,23 @@ class Installation:
     scopes: tuple[str, ...]
     installer_id: str
     revoked: str = ""
+    refresh_token: str = ""
+    expires_s: float | None = None
+    former: dict[str, float] = field(default_factory=dict)
+
+    def knows(self, token: str) -> bool:
+        """Whether `token` is this installation's, expired or not."""
+        return token == self.token or token in self.former
+
+    def expired(self, token: str, *, now_s: float) -> bool:
+        """Whether the time of `token`, one of this installation's, is over."""
+        expires_s = self.former.get(token, self.expires_s)
+        return expires_s is not None and now_s >= expires_s
+
+    def rotate(self, token: str, refresh_token: str, *, expires_s: float) -> None:
+        """Go on with a new pair. Slack lets two access tokens live side by side: the one before stays good for the rest of its time."""
+        self.former = {self.token: self.expires_s} if self.expires_s is not None else {}
+        self.token, self.refresh_token, self.expires_s = token, refresh_token, expires_s
 
 
 @dataclass(slots=True)

@@ -16,7 +16,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from agent.channel import ChannelGoneError, ChannelUnavailableError, Notes
 from agent.thread import Thread
-from bot.clients import Clients, UnknownTenantError
+from bot.clients import Clients, CredentialsUnavailableError, UnknownTenantError
 
 EVENT_TYPE = "threadline_delivery"
 INTENT = "intent"
@@ -173,9 +173,11 @@ class Posting:
         return sorted(messages, key=lambda message: str(message["ts"]))
 
     async def client(self, tenant: str) -> AsyncWebClient:
-        """The tenant's client. Raises ChannelGoneError where the app is not installed any more."""
+        """The tenant's client. Raises ChannelGoneError where the app is not installed any more, ChannelUnavailableError without a token."""
         try:
             return await self._clients.of(tenant)
+        except CredentialsUnavailableError as error:
+            raise ChannelUnavailableError(str(error), retry_after_s=1.0, maybe_posted=False) from error
         except UnknownTenantError as error:
             raise ChannelGoneError(str(error)) from error
 
@@ -198,6 +200,8 @@ def _meaning(error: SlackApiError) -> Exception:
         return ChannelUnavailableError(
             "Slack asks to wait", retry_after_s=_seconds(headers.get("retry-after", "")), maybe_posted=False
         )
+    if code == "token_expired":  # remembered past its end, on a machine that slept: the next look refreshes it
+        return ChannelUnavailableError("Slack: token_expired", retry_after_s=1.0, maybe_posted=False)
     if code in GONE:
         return ChannelGoneError(f"Slack: {code}")
     if status >= 500 or code in ("internal_error", "fatal_error", "service_unavailable", "request_timeout", "not_json"):

@@ -6,6 +6,7 @@ import re
 import time
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from datetime import timedelta
 from html import unescape
 from http.cookies import SimpleCookie
 from pathlib import Path
@@ -21,6 +22,7 @@ from bot.roles import listening
 from bot.service import Service
 from tests.waiting import until
 from workflows.engine import Engine
+from workflows.storage import SqliteStore
 
 NORTHWIND = "T0NORTHWIND"
 HARBOR = "T0HARBOR"
@@ -52,16 +54,21 @@ class Page:
 
 
 class Bench:
-    """Everything started. `storage` are settings; more replicas are made with `replica`."""
+    """Everything started. `storage` are settings, `slack` the local Slack's; more replicas are made with `replica`."""
 
     emulator: Emulator
     service: Service
     people: EmulatorClient
     url: str
 
-    def __init__(self, directory: Path, storage: Storage) -> None:
+    def __init__(self, directory: Path, storage: Storage, **slack: Any) -> None:
         self.config = EmulatorConfig(
-            signing_secret=SECRET, client_id="1.2", client_secret=CLIENT_SECRET, bot_token=TOKEN, ack_timeout_s=10
+            signing_secret=SECRET,
+            client_id="1.2",
+            client_secret=CLIENT_SECRET,
+            bot_token=TOKEN,
+            ack_timeout_s=10,
+            **slack,
         )
         self.directory = directory
         self._settings = {
@@ -158,6 +165,18 @@ class Bench:
         """The finished messages of the agent in a thread: its answers and cards."""
         messages = await self.people.messages(channel, thread_ts=ts)
         return [message for message in messages if message["is_bot"] and message["metadata"]]
+
+    async def time_passes(self, advance_s: float) -> None:
+        """Move time, for the local Slack and for the product's store."""
+        before = await self.service.store.now()
+        await self.people.advance_clock(advance_s)
+        if not isinstance(self.service.store, SqliteStore):  # `serving` moves only the embedded store
+            await self.service.store.set_clock_offset(timedelta(seconds=self.emulator.slack.clock.offset_s))
+
+        async def moved() -> bool:
+            return (await self.service.store.now() - before).total_seconds() >= advance_s
+
+        await until(moved, "the store's clock to follow the local Slack's")
 
     async def answer(self, ts: str, channel: str = "#campaigns", *, count: int = 1) -> Json:
         """The `count`-th finished message of the agent in a thread, once it is there."""

@@ -10,7 +10,7 @@ from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.bolt import SCOPES
-from bot.emulator import Emulator, EmulatorClient
+from bot.emulator import Emulator, EmulatorClient, EmulatorConfig
 from bot.emulator.config import BOT_SCOPES
 from bot.emulator.consent import MEANING
 from tests.emulator.conftest import TOKEN, Sink, settled
@@ -152,3 +152,79 @@ async def test_revoking_the_token_ends_the_installation(
     assert {body["event"]["type"] for body in sink.events()} == {"app_uninstalled", "tokens_revoked"}
     with pytest.raises(Exception, match="not installed in Northwind"):
         await people.post_message("dm:@ada", "@ada", "hello?")
+
+
+@pytest.fixture
+async def rotating(sink: Sink) -> AsyncIterator[Emulator]:
+    config = EmulatorConfig(
+        signing_secret="s",
+        client_id="1.2",
+        client_secret="shh",
+        bot_token=TOKEN,
+        request_url=sink.url,
+        token_rotation=True,
+    )
+    async with Emulator(config) as emulator:
+        yield emulator
+
+
+async def refreshed(emulator: Emulator, refresh_token: str) -> dict[str, object]:
+    nobody = AsyncWebClient(base_url=emulator.api_url)
+    answer = await nobody.oauth_v2_access(
+        client_id="1.2", client_secret="shh", grant_type="refresh_token", refresh_token=refresh_token
+    )
+    return dict(answer.data) if isinstance(answer.data, dict) else {}
+
+
+async def exchanged(emulator: Emulator, token: str) -> dict[str, object]:
+    answer = await AsyncWebClient(base_url=emulator.api_url).oauth_v2_exchange(
+        client_id="1.2", client_secret="shh", token=token
+    )
+    return dict(answer.data) if isinstance(answer.data, dict) else {}
+
+
+async def whose(emulator: Emulator, token: object) -> str:
+    return str((await AsyncWebClient(str(token), base_url=emulator.api_url).auth_test())["team_id"])
+
+
+async def test_a_token_without_an_end_is_exchanged_once_for_one_that_expires(rotating: Emulator) -> None:
+    pair = await exchanged(rotating, TOKEN)
+    assert str(pair["access_token"]).startswith("xoxe.xoxb-1-")
+    assert (str(pair["refresh_token"])[:7], pair["expires_in"]) == ("xoxe-1-", 43_200)
+    assert await whose(rotating, pair["access_token"]) == "T0NORTHWIND"
+    with pytest.raises(SlackApiError, match="invalid_auth"):
+        await whose(rotating, TOKEN)
+    with pytest.raises(SlackApiError, match="token_already_exchanged"):
+        await exchanged(rotating, str(pair["access_token"]))
+    with pytest.raises(SlackApiError, match="invalid_token"):
+        await exchanged(rotating, TOKEN)
+
+
+async def test_without_rotation_nothing_is_exchanged(emulator: Emulator) -> None:
+    with pytest.raises(SlackApiError, match="token_rotation_not_enabled"):
+        await exchanged(emulator, TOKEN)
+
+
+async def test_a_refresh_token_works_once_and_the_last_two_tokens_side_by_side(rotating: Emulator) -> None:
+    first = await exchanged(rotating, TOKEN)
+    second = await refreshed(rotating, str(first["refresh_token"]))
+    with pytest.raises(SlackApiError, match="invalid_refresh_token"):
+        await refreshed(rotating, str(first["refresh_token"]))
+    assert {await whose(rotating, pair["access_token"]) for pair in (first, second)} == {"T0NORTHWIND"}
+    third = await refreshed(rotating, str(second["refresh_token"]))
+    assert await whose(rotating, third["access_token"]) == "T0NORTHWIND"
+    with pytest.raises(SlackApiError, match="invalid_auth"):
+        await whose(rotating, first["access_token"])
+
+
+async def test_a_token_expires_after_twelve_hours_of_the_emulators_clock(rotating: Emulator) -> None:
+    pair = await exchanged(rotating, TOKEN)
+    async with EmulatorClient(rotating.url) as people:
+        await people.advance_clock(43_199)
+        assert await whose(rotating, pair["access_token"]) == "T0NORTHWIND"
+        await people.advance_clock(2)
+    with pytest.raises(SlackApiError, match="token_expired"):
+        await whose(rotating, pair["access_token"])
+    assert (
+        await whose(rotating, (await refreshed(rotating, str(pair["refresh_token"])))["access_token"]) == "T0NORTHWIND"
+    )

@@ -58,6 +58,8 @@ def _authorize(call: Call, method: Method, given_token: str) -> None:
         raise SlackError("invalid_auth")
     if call.caller.revoked:
         raise SlackError(call.caller.revoked)
+    if call.caller.expired(given_token, now_s=call.slack.clock.now()):
+        raise SlackError("token_expired")
     if method.scopes and not set(method.scopes) & set(call.caller.scopes):
         raise SlackError("missing_scope", needed=",".join(method.scopes), provided=",".join(call.caller.scopes))
 
