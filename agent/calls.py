@@ -8,6 +8,7 @@ from pydantic_core import from_json, to_json
 
 from agent import approvals
 from agent.approvals import LIFETIME, Approval
+from agent.attribution import claimed
 from agent.channel import Channel
 from agent.inbox import SYSTEM
 from agent.messages import Transcript, added
@@ -66,7 +67,9 @@ class Calls:
             tool = self._toolbox.get(pending.ref.tool)
         except ToolError:
             return Effect.READ
-        if pending.ref.approval_id is None and tool.permission != "run":
+        if pending.ref.approval_id is None and (
+            tool.permission == "block" or tool.asks(untrusted=pending.ref.untrusted)
+        ):
             return Effect.RECONCILE
         return tool.effect
 
@@ -91,9 +94,11 @@ class Calls:
             tool = self._toolbox.get(call.name)
             if tool.permission == "block":
                 raise ToolError(f"{call.name} is not allowed here")
-            if tool.permission == "ask":
-                return await self._ask(pending, tool, call, ctx), False
-            return await self._run(tool, call, pending, ctx, key=ctx.idempotency_key)
+            bare, asker = claimed(call, pending.asker, pending.askers)
+            pending = pending.model_copy(update={"asker": asker})
+            if tool.asks(untrusted=pending.ref.untrusted):
+                return await self._ask(pending, tool, bare, ctx), False
+            return await self._run(tool, bare, pending, ctx, key=ctx.idempotency_key)
         except ToolError as error:
             return to_json({"error": str(error)}).decode(), True
 
@@ -144,14 +149,12 @@ class Calls:
 
     async def _ask(self, pending: PendingCall, tool: Tool, call: ToolCall, ctx: StepContext) -> str:
         """Show the call to its approvers. The row comes first, so that the card can be answered the moment it is seen."""
-        arguments = tool.check(call.arguments)
-        assert tool.evidence is not None
         context = await self._context(pending, ctx, key=ctx.idempotency_key)
         approval = Approval(
             id=str(ctx.uuid("approval")),
             thread=pending.thread,
             call=call,
-            evidence=await tool.evidence(context, **arguments),
+            evidence=await tool.shown(call.arguments, context),
             requester=pending.asker,
             digest=approvals.digest(call),
             expires_at=context.now + LIFETIME,
@@ -195,10 +198,10 @@ class Calls:
 
         Once it held it is not asked again: a call cut off in its middle may itself have changed what would be shown.
         """
-        if tool.evidence is None or ctx.noted("as-shown"):
+        if ctx.noted("as-shown"):
             return
         context = await self._context(pending, ctx, key=f"approval:{approval.id}")
-        now = await tool.evidence(context, **tool.check(approval.call.arguments))
+        now = await tool.shown(approval.call.arguments, context)
         if now != approval.evidence:
             raise ToolError(
                 f"things have changed since the approval was asked for; nothing was done. It would now be: {now.title}. Ask again"

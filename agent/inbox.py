@@ -9,6 +9,7 @@ from agent import approvals
 from agent.channel import Channel
 from agent.messages import Transcript, added, taken_in
 from agent.models.base import Message, Person, Text
+from agent.models.wording import person
 from agent.people import People
 from agent.stops import Stops
 from agent.thread import Thread
@@ -26,8 +27,17 @@ class _Taken:
 
     position: int
     asker: Person
+    askers: list[Person]
     approved: list[CallRef]
     news: int = 0
+    first: str = ""
+
+    def asked(self, person: Person, message_id: str) -> None:
+        """Count a request of somebody's."""
+        self.asker = person
+        self.askers = [each for each in self.askers if each.id != person.id] + [person]
+        self.first = self.first or message_id
+        self.news += 1
 
 
 class Inbox:
@@ -45,7 +55,9 @@ class Inbox:
         assert ctx.key is not None
         thread = Thread.of(ctx.tenant, ctx.key)
         position = await self._transcript.next_position(thread)
-        turn = Turn(thread=thread, position=position, asker=SYSTEM, state="idle")
+        turn = Turn(
+            thread=thread, position=position, asker=SYSTEM, state="idle", joined_at="" if position == 1 else None
+        )
         return await self.drain(turn, ctx)
 
     async def drain(self, turn: Turn, ctx: StepContext) -> Turn:
@@ -55,18 +67,22 @@ class Inbox:
         signals = await ctx.signals.drain()
         if not signals:
             return turn
-        taken = _Taken(turn.position, turn.asker, [])
+        taken = _Taken(turn.position, turn.asker, list(turn.askers), [])
         await self._messages(turn.thread, [each for each in signals if each.name == "message"], taken, ctx)
         for signal in signals:
             if signal.name == "approval":
                 await self._decision(turn.thread, signal, taken, ctx)
             elif signal.name == "task":
                 self._task(turn.thread, signal, taken, ctx)
+            elif signal.name == "edit":
+                await self._edit(turn.thread, signal, taken, ctx)
         state = "going" if taken.news or taken.approved or turn.continued else turn.state
         return turn.model_copy(
             update={
                 "position": taken.position,
                 "asker": taken.asker,
+                "askers": tuple(taken.askers),
+                "joined_at": _joined_at(turn, taken),
                 "approved": (*turn.approved, *taken.approved),
                 "state": state,
             }
@@ -82,11 +98,18 @@ class Inbox:
         for message_id in ids:
             if message_id not in known or message_id <= stopped_at:
                 continue
-            author = known[message_id].author or SYSTEM
-            taken.asker = await self._people.person(thread.tenant, author.id)
-            ctx.write(taken_in(thread, message_id, author=taken.asker, position=taken.position, run_id=ctx.run_id))
+            message = known[message_id]
+            author = await self._author(thread, message.author or SYSTEM)
+            ctx.write(taken_in(thread, message_id, author=author, position=taken.position, run_id=ctx.run_id))
             taken.position += 1
-            taken.news += 1
+            if not message.heard:
+                taken.asked(author, message_id)
+
+    async def _author(self, thread: Thread, written: Person) -> Person:
+        """Who wrote it, as far as the channel knows; what the message itself told of a stranger stays."""
+        found = await self._people.person(thread.tenant, written.id)
+        stranger = found.name == found.id and written.outside
+        return found.model_copy(update={"outside": True}) if stranger else found
 
     async def _decision(self, thread: Thread, signal: Signal, taken: _Taken, ctx: StepContext) -> None:
         """An approved call is to be run; a denial or expiry is told to the model. The row is the truth, not the signal."""
@@ -118,6 +141,24 @@ class Inbox:
     async def _name(self, tenant: str, user_id: str) -> str:
         return (await self._people.person(tenant, user_id)).name
 
+    async def _edit(self, thread: Thread, signal: Signal, taken: _Taken, ctx: StepContext) -> None:
+        """A message that was taken in has another text now, or none: told, and no reason to answer by itself."""
+        payload = _payload(signal)
+        message_id, text = str(payload["id"]), payload.get("text")
+        message = await self._transcript.taken(thread, message_id)
+        if message is None:
+            return
+        author = message.author or SYSTEM
+        told = "deleted" if text is None else "changed; what it says now follows"
+        news = taken.news
+        self._notice(thread, f"message {message_id} of {person(author)} was {told}", signal, taken, ctx)
+        taken.news = news
+        if text is not None:
+            # Its author's own words: in the notice itself they would pass for the system's.
+            again = Message(role="user", parts=(Text(text=str(text)),), author=author, heard=True)
+            ctx.write(added(thread, signal.dedup_key, again, position=taken.position, run_id=ctx.run_id))
+            taken.position += 1
+
     def _task(self, thread: Thread, signal: Signal, taken: _Taken, ctx: StepContext) -> None:
         """Background work posts its own result; only its failure is news for the conversation."""
         payload = _payload(signal)
@@ -132,6 +173,13 @@ class Inbox:
         ctx.write(added(thread, f"notice:{signal.dedup_key}", message, position=taken.position, run_id=ctx.run_id))
         taken.position += 1
         taken.news += 1
+
+
+def _joined_at(turn: Turn, taken: _Taken) -> str | None:
+    """The message that brings the agent into a thread which begins with another one."""
+    if turn.joined_at != "":
+        return turn.joined_at
+    return taken.first if taken.first and taken.first != turn.thread.root else None
 
 
 def _payload(signal: Signal) -> dict[str, Any]:

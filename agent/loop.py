@@ -7,6 +7,7 @@ from agent.answer import Answers
 from agent.calls import BeforeTool, Calls
 from agent.channel import DELIVERY_RETRY, Channel, Delivered
 from agent.guidance import Guidance
+from agent.history import History, NoHistory, Recollection
 from agent.inbox import Inbox
 from agent.models.base import Model
 from agent.people import People
@@ -48,6 +49,7 @@ def make_agent(
     tracer: Tracer,
     max_iterations: int = MAX_ITERATIONS,
     before_tool: BeforeTool | None = None,
+    history: History | None = None,
 ) -> Agent:
     """Compose the agent. Each part is an ordinary step, testable alone."""
     inbox = Inbox(store, people, channel)
@@ -62,6 +64,7 @@ def make_agent(
     )
     calls = Calls(store, toolbox, channel, people, tracer, workflow=LOOP, before_tool=before_tool)
     answers = Answers(store, channel)
+    recollection = Recollection(history or NoHistory())
 
     execution = (
         workflow("agentic-execution")
@@ -73,8 +76,10 @@ def make_agent(
         .then(step(id="is-task-complete", effect=Effect.PURE)(reasoning.is_task_complete))
         .commit()
     )
+    recall = step(id="recall", effect=Effect.READ, retry=DELIVERY_RETRY)(recollection.recall)
     conversation = (
         workflow("conversation")
+        .branch((is_newcomer, recall), otherwise=nothing.named("nothing-before"))
         .dowhile(execution, is_continued, max_iterations=max_iterations)
         .then(
             step(id="deliver", effect=Effect.RECONCILE, reconcile=answers.find, retry=DELIVERY_RETRY)(answers.deliver)
@@ -82,7 +87,7 @@ def make_agent(
         .commit()
     )
     turn = (
-        workflow(LOOP, version="2", on_failure=NOTICE)
+        workflow(LOOP, version="3", on_failure=NOTICE)
         .then(step(id="open", effect=Effect.PURE)(inbox.open))
         .branch((is_continued, conversation), otherwise=step(id="rest", effect=Effect.PURE)(rest))
         .commit()
@@ -96,6 +101,11 @@ def make_agent(
 def is_continued(turn: Turn) -> bool:
     """Whether the loop goes on."""
     return turn.continued
+
+
+def is_newcomer(turn: Turn) -> bool:
+    """Whether the agent was brought into a thread that others began."""
+    return turn.joined_at is not None
 
 
 def is_approved(turn: Turn) -> bool:

@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from agent.models.base import Message, Part, Person, ToolCall, ToolResult
+from agent.models.base import File, Message, Part, Person, Text, ToolCall, ToolResult
 from agent.thread import Thread
 from workflows.storage import Column, Index, Insert, Is, Select, Store, Table, Update
 
@@ -23,6 +23,7 @@ MESSAGES = Table(
         Column("parts", "json"),
         Column("run_id", "text", null=True),
         Column("at", "time", default="now"),
+        Column("heard", "bool", default=False),  # said in the thread, and not to the agent
     ),
     ("tenant", "thread", "id"),
     (Index("messages_window", ("tenant", "thread", "position")), Index("messages_run", ("tenant", "run_id"))),
@@ -36,6 +37,8 @@ PARTICIPATION = Table(
 """Threads the agent takes part in: replies there need no mention. Durable, so that a deploy forgets none."""
 
 PARTS: TypeAdapter[tuple[Part, ...]] = TypeAdapter(tuple[Part, ...])
+FILES_IN = 1_000
+"""The messages of a thread, newest first, whose files can still be read."""
 WINDOW = 120
 """Messages of a thread that a model call sees; a longer thread costs a turn no more than this."""
 
@@ -64,6 +67,17 @@ class Transcript:
         """Messages by id."""
         rows = await self._store.read(Select(MESSAGES, {**_of(thread), "id": Is("in", list(ids))}))
         return {row["id"]: _message(row) for row in rows}
+
+    async def taken(self, thread: Thread, message_id: str) -> Message | None:
+        """A message that a turn has taken in, else None."""
+        where = {**_of(thread), "id": message_id, "position": Is("!=", None)}
+        rows = await self._store.read(Select(MESSAGES, where))
+        return _message(rows[0]) if rows else None
+
+    async def file(self, thread: Thread, file_id: str) -> File | None:
+        """A file that was shared in the thread, by its id."""
+        rows = await self._store.read(Select(MESSAGES, {**_of(thread), "role": "user"}, order=("-at",), limit=FILES_IN))
+        return next((file for row in rows for file in _message(row).files if file.id == file_id), None)
 
     async def message(self, thread: Thread, message_id: str) -> Message:
         """One message that is there. Those who ask for it at the same time share one read. Raises KeyError."""
@@ -101,6 +115,17 @@ def taken_in(thread: Thread, message_id: str, *, author: Person, position: int, 
     return Update(MESSAGES, {**_of(thread), "id": message_id}, values)
 
 
+def recalled(thread: Thread, message_id: str, message: Message, *, position: int, run_id: str) -> Insert:
+    """A message that stood in the thread before the agent came; its place is before all that came since: `position` is 0 or less."""
+    return added(thread, message_id, message, position=position, run_id=run_id)
+
+
+def withdrawn(thread: Thread, message_id: str) -> Update:
+    """A message whose author deleted it after a turn had taken it in: its words go, its place stays."""
+    parts = PARTS.dump_python((Text(text="(deleted by its author)"),), mode="json")
+    return Update(MESSAGES, {**_of(thread), "id": message_id}, {"parts": parts})
+
+
 def added(thread: Thread, message_id: str, message: Message, *, position: int, run_id: str) -> Insert:
     """A message of the turn's own: the model's, a tool's, a notice."""
     return Insert(MESSAGES, {**_row(thread, message_id, message), "position": position, "run_id": run_id})
@@ -123,12 +148,19 @@ def _row(thread: Thread, message_id: str, message: Message) -> dict[str, Any]:
         "notice": message.notice,
         "author": message.author.model_dump() if message.author else None,
         "parts": PARTS.dump_python(message.parts, mode="json"),
+        **({"heard": True} if message.heard else {}),
     }
 
 
 def _message(row: dict[str, Any]) -> Message:
     author = Person.model_validate(row["author"]) if row["author"] else None
-    return Message(role=row["role"], parts=PARTS.validate_python(row["parts"]), author=author, notice=row["notice"])
+    return Message(
+        role=row["role"],
+        parts=PARTS.validate_python(row["parts"]),
+        author=author,
+        notice=row["notice"],
+        heard=bool(row["heard"]),
+    )
 
 
 def _from_reply(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:

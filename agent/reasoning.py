@@ -3,6 +3,7 @@
 from contextlib import aclosing
 from typing import Any
 
+from agent.attribution import attributed
 from agent.channel import Channel
 from agent.guidance import Guidance
 from agent.messages import Transcript, added
@@ -42,10 +43,11 @@ class Reasoning:
     async def call_model(self, turn: Turn, ctx: StepContext) -> Turn:
         """The turn after one model call: with calls to run, or with its answer. Cut off, it is made again from the start."""
         await self._channel.working(turn.thread, "is thinking…")
+        window = await self._transcript.window(turn.thread)
         request = ModelRequest(
             system=self._guidance.text(),
-            messages=await self._transcript.window(turn.thread),
-            tools=self._toolbox.schemas,
+            messages=window,
+            tools=attributed(self._toolbox.schemas, turn.askers),
             now=await ctx.now(),
         )
         delivery_id = turn.draft.delivery_id if turn.draft else f"{ctx.run_id}:answer"
@@ -56,7 +58,8 @@ class Reasoning:
         draft = await stream.pause()
         message_id = f"{ctx.run_id}:{turn.iteration}"
         ctx.write(added(turn.thread, message_id, finished.message, position=turn.position, run_id=ctx.run_id))
-        return self._after(turn, finished, message_id).model_copy(update={"draft": draft or turn.draft})
+        after = self._after(turn, finished, message_id, untrusted=self._toolbox.untrusted(window))
+        return after.model_copy(update={"draft": draft or turn.draft})
 
     async def is_task_complete(self, turn: Turn) -> Turn:
         """The turn with its budget applied: out of iterations, it ends and says so. What is shown then needs an edit."""
@@ -81,9 +84,15 @@ class Reasoning:
                         return event
         raise ModelRequestError(f"{self._model.name} ended its stream without finishing")
 
-    def _after(self, turn: Turn, finished: Finished, message_id: str) -> Turn:
+    def _after(self, turn: Turn, finished: Finished, message_id: str, *, untrusted: bool) -> Turn:
         calls = tuple(
-            CallRef(message_id=message_id, index=index, tool=call.name, position=turn.position + 1 + index)
+            CallRef(
+                message_id=message_id,
+                index=index,
+                tool=call.name,
+                position=turn.position + 1 + index,
+                untrusted=untrusted,
+            )
             for index, call in enumerate(finished.message.tool_calls)
         )
         return turn.model_copy(

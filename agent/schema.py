@@ -3,7 +3,7 @@
 from agent.campaigns import CAMPAIGN_TABLES
 from agent.messages import MESSAGES, PARTICIPATION
 from agent.stops import STOPS
-from workflows.storage import Column, Index, Migration, Schema, Table, baseline
+from workflows.storage import AddColumn, Column, Index, Migration, Schema, Table, baseline
 
 # Frozen: the tables as the first version had them.
 BASELINE = baseline(
@@ -57,6 +57,9 @@ BASELINE = baseline(
     ),
 )
 
-MIGRATIONS: tuple[Migration, ...] = (BASELINE,)
+MIGRATIONS: tuple[Migration, ...] = (
+    BASELINE,
+    Migration("heard", (AddColumn("messages", Column("heard", "bool", default=False)),)),
+)
 
 AGENT = Schema("agent", (MESSAGES, PARTICIPATION, STOPS, *CAMPAIGN_TABLES), MIGRATIONS)

@@ -10,7 +10,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 from pydantic_core import to_json
 
-from agent.models.base import Person, ToolSchema
+from agent.models.base import Message, Person, ToolResult, ToolSchema
 from agent.thread import Thread
 from workflows.definition.effects import Effect
 
@@ -44,7 +44,10 @@ class ToolError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """A tool. `evidence` describes a call to its approvers; `read_back` names the tool that shows what really happened."""
+    """A tool. `evidence` describes a call to its approvers; `read_back` names the tool that shows what really happened.
+
+    `untrusted`: its results are words from outside. Once they are before the model, whatever acts on the world asks first.
+    """
 
     name: str
     description: str
@@ -54,12 +57,25 @@ class Tool:
     permission: Permission = "run"
     evidence: Callable[..., Awaitable[Evidence]] | None = None
     read_back: str | None = None
+    untrusted: bool = False
 
     def __post_init__(self) -> None:
         if self.effect is Effect.IRREVERSIBLE and self.read_back is None:
             raise ValueError(f"tool {self.name} is irreversible and names no read-back tool")
         if self.permission == "ask" and self.evidence is None:
             raise ValueError(f"tool {self.name} asks first and has no evidence to show")
+
+    def asks(self, *, untrusted: bool) -> bool:
+        """Whether a call waits for an approval: always, or because there were words from outside before the model."""
+        return self.permission == "ask" or (untrusted and self.effect not in (Effect.PURE, Effect.READ))
+
+    async def shown(self, arguments: dict[str, Any], ctx: ToolContext) -> Evidence:
+        """What an approver is shown of a call; of a tool that has no words of its own for it, its arguments. Raises ToolError."""
+        checked = self.check(arguments)
+        if self.evidence is not None:
+            return await self.evidence(ctx, **checked)
+        facts = tuple((name, to_json(value).decode()) for name, value in checked.items())
+        return Evidence(title=self.name.replace("_", " ").capitalize(), facts=facts)
 
     @property
     def schema(self) -> ToolSchema:
@@ -95,6 +111,7 @@ def tool(
     permission: Permission = "run",
     evidence: Callable[..., Awaitable[Evidence]] | None = None,
     read_back: str | None = None,
+    untrusted: bool = False,
 ) -> Callable[[Callable[..., Awaitable[Any]]], Tool]:
     """Make a tool of `async def name(ctx: ToolContext, *, argument: type = default) -> JSON-able`.
 
@@ -107,7 +124,9 @@ def tool(
         description = inspect.cleandoc(function.__doc__ or "")
         if not description:
             raise ValueError(f"tool {name} has no docstring to describe it to the model")
-        return Tool(name, description, _parameters(function), function, effect, permission, evidence, read_back)
+        return Tool(
+            name, description, _parameters(function), function, effect, permission, evidence, read_back, untrusted
+        )
 
     return make
 
@@ -143,6 +162,14 @@ class Toolbox:
             return self._tools[name]
         except KeyError:
             raise ToolError(f"there is no tool {name!r}; there are: {', '.join(sorted(self._tools))}") from None
+
+    def untrusted(self, messages: Iterable[Message]) -> bool:
+        """Whether there are words from outside among them: said to others, or the result of a tool that brings such."""
+        outside = {each.name for each in self._tools.values() if each.untrusted}
+        return any(
+            message.heard or any(isinstance(part, ToolResult) and part.name in outside for part in message.parts)
+            for message in messages
+        )
 
     @property
     def schemas(self) -> tuple[ToolSchema, ...]:

@@ -13,7 +13,8 @@ from agent.thread import Thread
 class CallRef(BaseModel):
     """A tool call, by where it stands: part `index` of message `message_id`; its result goes to `position`.
 
-    An approved call is its approval's; `asker` is then who asked for it, else the turn's asker did.
+    An approved call is its approval's; `asker` is then who asked for it, else the turn's asker did. `untrusted`: the model had words
+    from outside before it when it asked for the call.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -24,23 +25,26 @@ class CallRef(BaseModel):
     position: int
     approval_id: str | None = None
     asker: Person | None = None
+    untrusted: bool = False
 
 
 class PendingCall(BaseModel):
-    """A tool call to run: where it stands, and whose it is."""
+    """A tool call to run: where it stands, and whose it is; `askers` are all whose words the turn works on."""
 
     model_config = ConfigDict(frozen=True)
 
     ref: CallRef
     thread: Thread
     asker: Person
+    askers: tuple[Person, ...] = ()
 
 
 class Turn(BaseModel):
     """Where a turn stands.
 
     `position` is the next free place in the transcript. `approved` and `calls` are to be run next; `said` tells whether the answer
-    has text already, all of it in the transcript; `draft` is how much of it people see.
+    has text already, all of it in the transcript; `draft` is how much of it people see. `joined_at` is the message that brought the
+    agent into a thread that others began, until what was said before it is recalled. `askers` are all whose words it works on.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -49,6 +53,8 @@ class Turn(BaseModel):
     position: int
     asker: Person
     state: Literal["going", "answered", "exhausted", "idle"] = "going"
+    joined_at: str | None = None
+    askers: tuple[Person, ...] = ()
     iteration: int = 0
     approved: tuple[CallRef, ...] = ()
     calls: tuple[CallRef, ...] = ()
@@ -58,7 +64,9 @@ class Turn(BaseModel):
 
     def pending(self, refs: Sequence[CallRef]) -> list[PendingCall]:
         """Some of its calls, to run."""
-        return [PendingCall(ref=ref, thread=self.thread, asker=ref.asker or self.asker) for ref in refs]
+        return [
+            PendingCall(ref=ref, thread=self.thread, asker=ref.asker or self.asker, askers=self.askers) for ref in refs
+        ]
 
     @property
     def continued(self) -> bool:

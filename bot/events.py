@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, TypeGuard
 
+from agent.models.base import File
 from agent.thread import Thread
 from bot.bodies import Envelope
-from bot.render.text import unescaped
+from bot.contents import files, mention, words
 
 SPEECH = ("message", "app_mention")
 LEAVING = ("app_uninstalled", "tokens_revoked")
@@ -15,28 +16,44 @@ HANDLED = (*SPEECH, *LEAVING, "agent_session_stopped")
 """The types of events that mean something to us; the manifest subscribes to the same."""
 SPOKEN = ("file_share", "thread_broadcast")
 """Message subtypes in which a person says something, as without one. All others are about messages, members or channels."""
+STOP_WORDS = frozenset(
+    {"stop", "stop it", "stop that", "please stop", "stop please", "stopp", "halt", "abort", "cancel"}
+)
+"""A message of nothing but these ends the turn that is under way, as the button does."""
 FAR_S = 32_503_680_000
 """The year 3000, in seconds: no event is later."""
 
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """A person said something. `addressed`: in a direct message, or with a mention of the bot."""
+    """A person said something. `addressed`: in a direct message, or with a mention of the bot; `elsewhere`: to somebody else.
+
+    `outside`: as far as the event tells, the person is of another company, in a channel shared with it.
+    """
 
     thread: Thread
     id: str
     user: str
     text: str
     addressed: bool
+    elsewhere: bool = False
+    outside: bool = False
+    files: tuple[File, ...] = ()
+
+    @property
+    def stop(self) -> bool:
+        """Whether it says nothing but to stop."""
+        return not self.files and self.text.strip(" \t\n.!,").casefold() in STOP_WORDS
 
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """A person edited or deleted a message (`text` None)."""
+    """A person edited or deleted a message (`text` None), in the event of this time."""
 
     thread: Thread
     id: str
     text: str | None
+    at: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +77,8 @@ Inbound = Said | Changed | Stopped | Left
 
 _ID = re.compile(r"[A-Za-z0-9_-]{1,64}\Z")
 _TS = re.compile(r"\d{1,20}(\.\d{1,10})?\Z")
+_TO_SOMEBODY = re.compile(r"\s*<@[UW][A-Z0-9]+(?:\|[^>]*)?>")
+"""Words that begin with a mention are said to whoever it names."""
 
 
 def tenant_of(envelope: Envelope) -> str:
@@ -95,26 +114,49 @@ def read(envelope: Envelope, *, bot_user_id: str, bot_id: str) -> Inbound | None
         return _stopped(event, tenant)
     if event.get("subtype") in ("message_changed", "message_deleted"):
         return _changed(event, tenant, bot_user_id)
-    return _said(event, tenant, bot_user_id, bot_id, app_id=str(envelope.get("api_app_id", "")))
+    return _said(event, tenant, bot_user_id, app_id=str(envelope.get("api_app_id", "")), homes=_homes(envelope, tenant))
 
 
-def _said(event: Envelope, tenant: str, bot_user_id: str, bot_id: str, *, app_id: str) -> Said | None:
+def _homes(envelope: Envelope, tenant: str) -> set[Any]:
+    """The workspaces and the org that the app is installed in here."""
+    authorizations = envelope.get("authorizations")
+    first = _mapping(authorizations[0]) if isinstance(authorizations, list) and authorizations else {}
+    return {tenant, *(first[name] for name in ("team_id", "enterprise_id") if isinstance(first.get(name), str))}
+
+
+def _said(event: Envelope, tenant: str, bot_user_id: str, *, app_id: str, homes: set[Any]) -> Said | None:
     user, channel, ts, subtype = (event.get(name) for name in ("user", "channel", "ts", "subtype"))
     root = event.get("thread_ts") or ts
     if not (_fits(user, _ID) and _fits(channel, _ID) and _fits(ts, _TS) and _fits(root, _TS)):
         return None
     if subtype is not None and subtype not in SPOKEN:
         return None
-    if (
-        event.get("bot_id")
-        or user in (bot_user_id, "USLACKBOT", "USLACK")
-        or (app_id and event.get("app_id") == app_id)
-    ):
+    if _bots(event, bot_user_id) or (app_id and event.get("app_id") == app_id):
         return None
     raw = str(event.get("text") or "")
     direct = event.get("channel_type") == "im" or channel.startswith("D")
-    addressed = direct or event["type"] == "app_mention" or _mention(bot_user_id).search(raw) is not None
-    return Said(Thread(tenant=tenant, channel=channel, root=root), ts, user, plain(raw, bot_user_id), addressed)
+    addressed = direct or event["type"] == "app_mention" or mention(bot_user_id).search(raw) is not None
+    return Said(
+        Thread(tenant=tenant, channel=channel, root=root),
+        ts,
+        user,
+        words(event, bot_user_id),
+        addressed,
+        elsewhere=not addressed and _TO_SOMEBODY.match(raw) is not None,
+        outside=_outside(event, homes),
+        files=files(event),
+    )
+
+
+def _bots(event: Envelope, bot_user_id: str) -> bool:
+    """Whether a program wrote it, ourselves included. Slackbot's words are the system's."""
+    return bool(event.get("bot_id")) or event.get("user") in (bot_user_id, "USLACKBOT", "USLACK")
+
+
+def _outside(event: Envelope, homes: set[Any]) -> bool:
+    """Whether the author's own workspace is none of ours. Slack says whose it is only in shared channels."""
+    home = event.get("user_team") or event.get("source_team")
+    return isinstance(home, str) and bool(home) and home not in homes
 
 
 def _changed(event: Envelope, tenant: str, bot_user_id: str) -> Changed | None:
@@ -127,10 +169,13 @@ def _changed(event: Envelope, tenant: str, bot_user_id: str) -> Changed | None:
     if not (_fits(channel, _ID) and _fits(ts, _TS) and _fits(root, _TS)):
         return None
     gone = deleted or message.get("subtype") == "tombstone"
+    if _bots(message, bot_user_id):
+        return None
     if not gone and message.get("text") == before.get("text"):
         return None  # unfurls and language detection send the same text again
     thread = Thread(tenant=tenant, channel=channel, root=root)
-    return Changed(thread, ts, None if gone else plain(str(message.get("text") or ""), bot_user_id))
+    at = event.get("event_ts")
+    return Changed(thread, ts, None if gone else words(message, bot_user_id), at if _fits(at, _TS) else ts)
 
 
 def _stopped(event: Envelope, tenant: str) -> Stopped | None:
@@ -156,15 +201,3 @@ def _mapping(value: Any) -> dict[str, Any]:
 
 def _fits(value: Any, pattern: re.Pattern[str]) -> TypeGuard[str]:
     return isinstance(value, str) and pattern.match(value) is not None
-
-
-def _mention(bot_user_id: str) -> re.Pattern[str]:
-    """The mention of exactly this user: one id may begin like another. Without an id, of nobody."""
-    return re.compile(rf"<@{re.escape(bot_user_id)}(?:\|[^>]*)?>" if bot_user_id else r"(?!)")
-
-
-def plain(text: str, bot_user_id: str) -> str:
-    """What a person wrote, without the mention of us, decoded."""
-    without = _mention(bot_user_id).sub("", text)
-    links = re.sub(r"<(https?://[^|>]+|mailto:[^|>]+)(?:\|([^>]*))?>", lambda found: found[2] or found[1], without)
-    return unescaped(links).strip()

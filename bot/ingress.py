@@ -4,14 +4,14 @@ import structlog
 
 from agent import stops
 from agent.loop import Agent
-from agent.messages import MESSAGES, PARTS, Transcript, arrived, joins
+from agent.messages import MESSAGES, PARTS, Transcript, arrived, joins, withdrawn
 from agent.models.base import Message, Person, Text
 from agent.stops import Stops
 from bot.bodies import Envelope
 from bot.clients import Clients
 from bot.events import Changed, Left, Said, Stopped, read, spoken, tenant_of
 from bot.installs import Installs
-from bot.overheard import OVERHEARD, Overheard
+from bot.overheard import Overheard
 from workflows import Engine, RunState
 from workflows.dedup import DedupCache
 from workflows.storage import Delete, Insert, Update
@@ -45,7 +45,7 @@ class Ingress:
             case Changed() as changed:
                 await self._changed(changed)
             case Stopped() as stopped:
-                await self._stopped(stopped)
+                await self._stop(stopped)
             case Left() as left:
                 await self._left(tenant, left)
             case None:
@@ -71,6 +71,9 @@ class Ingress:
             return
         if not said.addressed and not await self._takes_part(said):
             return
+        if said.stop and await self._stop(Stopped(said.thread, said.user, before(said.id))):
+            await self._dedup.mark_done(said.thread.tenant, key)
+            return
         await self._take(said, key)
         if said.addressed and (later := await self._overheard.after(said)):
             for each in later:
@@ -88,8 +91,11 @@ class Ingress:
         return await self._transcript.takes_part(said.thread)
 
     async def _take(self, said: Said, key: str) -> None:
-        author = Person(id=said.user, name=said.user)  # the name is looked up when a turn takes it in
-        message = Message(role="user", parts=(Text(text=said.text[:LIMIT]),), author=author)
+        author = Person(
+            id=said.user, name=said.user, outside=said.outside
+        )  # the name is looked up when a turn takes it in
+        parts = (Text(text=said.text[:LIMIT]), *said.files)
+        message = Message(role="user", parts=parts, author=author, heard=said.elsewhere)
         outcome = await self._engine.signal_with_start(
             self._agent.turn,
             tenant=said.thread.tenant,
@@ -104,18 +110,35 @@ class Ingress:
         )
 
     async def _changed(self, changed: Changed) -> None:
-        """Edits and deletions count as long as no turn has taken the message in."""
+        """Of a message that no turn has taken in, another text or none. Of one that was, the model is told; nothing is run again."""
+        await self._overheard.changed(changed)
         where = {"tenant": changed.thread.tenant, "thread": changed.thread.key, "id": changed.id, "position": None}
         if changed.text is None:
             # A tombstone: the deletion may overtake a redelivery of what it deletes.
-            overheard = {name: where[name] for name in ("tenant", "thread", "id")}
             gone = {"tenant": changed.thread.tenant, "dedup_key": f"message:{changed.thread.channel}:{changed.id}"}
-            await self._engine.store.write(
-                Insert(RECEIVED, gone), Delete(MESSAGES, where), Delete(OVERHEARD, overheard)
-            )
+            await self._engine.store.write(Insert(RECEIVED, gone), Delete(MESSAGES, where))
+        else:
+            known = (await self._transcript.get(changed.thread, [changed.id])).get(changed.id)
+            if known is None:
+                return
+            parts = PARTS.dump_python((Text(text=changed.text[:LIMIT]), *known.files), mode="json")
+            await self._engine.store.write(Update(MESSAGES, where, {"parts": parts}))
+        await self._tell_of(changed)
+
+    async def _tell_of(self, changed: Changed) -> None:
+        """A turn has taken the message in already: the news waits for the next boundary of this turn or the next one."""
+        taken = await self._transcript.taken(changed.thread, changed.id)
+        if taken is None or taken.text == changed.text:
             return
-        parts = PARTS.dump_python((Text(text=changed.text[:LIMIT]),), mode="json")
-        await self._engine.store.write(Update(MESSAGES, where, {"parts": parts}))
+        await self._engine.signal_with_start(
+            self._agent.turn,
+            tenant=changed.thread.tenant,
+            key=changed.thread.key,
+            name="edit",
+            dedup_key=f"edit:{changed.thread.channel}:{changed.id}:{changed.at}",
+            payload={"id": changed.id, "text": None if changed.text is None else changed.text[:LIMIT]},
+            writes=[] if changed.text is not None else [withdrawn(changed.thread, changed.id)],
+        )
 
     async def _left(self, tenant: str, left: Left) -> None:
         """Work stops at once: no token, no schedule, no live run. A removal that a newer installation has overtaken stops nothing."""
@@ -127,15 +150,30 @@ class Ingress:
         for run in await self._engine.runs(tenant=tenant, states=LIVE, limit=1000):
             await self._engine.cancel(run.run_id, tenant=tenant)
 
-    async def _stopped(self, stopped: Stopped) -> None:
-        """The row first, so that a turn that has not begun yet is stopped too; then whoever runs is told. A redelivered Stop does nothing."""
-        thread = stopped.thread
-        if await self._stops.latest(thread) >= stopped.at:
-            return
-        await self._engine.store.write(
-            stops.stopped(thread, message_id=stopped.at, by=stopped.user, at=await self._engine.store.now())
-        )
-        for run in await self._engine.runs(
+    async def _stop(self, stopped: Stopped) -> bool:
+        """The row first, so that a turn that has not begun yet is stopped too; then whoever runs is told. Returns whether anybody was.
+
+        A redelivered Stop finishes what its first copy began, and no turn that was begun after that.
+        """
+        thread, store = stopped.thread, self._engine.store
+        if await self._stops.latest(thread) < stopped.at:
+            row = stops.stopped(thread, message_id=stopped.at, by=stopped.user, at=await store.now())
+            await store.write(row)
+        pressed_at = await self._stops.at(thread)
+        live = await self._engine.runs(
             tenant=thread.tenant, workflow=self._agent.turn.id, key=thread.key, states=LIVE, limit=1
-        ):
+        )
+        begun = [run for run in live if pressed_at is not None and run.created_at <= pressed_at]
+        for run in begun:
             await self._engine.cancel(run.run_id, tenant=thread.tenant)
+        return bool(begun)
+
+
+def before(ts: str) -> str:
+    """The timestamp right before another one, of the same length."""
+    seconds, _, fraction = ts.partition(".")
+    if not fraction:
+        return f"{int(seconds) - 1:0>{len(seconds)}}"
+    earlier = int(seconds + fraction) - 1
+    digits = f"{earlier:0>{len(seconds) + len(fraction)}}"
+    return f"{digits[: -len(fraction)]}.{digits[-len(fraction) :]}"

@@ -7,9 +7,10 @@ from dataclasses import asdict
 from datetime import timedelta
 from typing import Any
 
+from agent.models.base import File
 from agent.thread import Thread
-from bot.events import Said
-from workflows.storage import Column, Delete, Insert, Is, Select, Store, Table
+from bot.events import Changed, Said
+from workflows.storage import Column, Delete, Insert, Is, Select, Store, Table, Update
 
 OVERHEARD = Table(
     "overheard",
@@ -38,7 +39,7 @@ class Overheard:
             "tenant": tenant,
             "thread": said.thread.key,
             "id": said.id,
-            "said": asdict(said) | {"thread": None},
+            "said": asdict(said) | {"thread": None, "files": [file.model_dump() for file in said.files]},
             "at": now,
         }
         await self._store.write(
@@ -51,10 +52,20 @@ class Overheard:
         rows = await self._store.read(Select(OVERHEARD, where, order=("id",)))
         return [_said(said.thread, row["said"]) for row in rows]
 
+    async def changed(self, changed: Changed) -> None:
+        """Take over an edit of what is kept, or forget it."""
+        where = {"tenant": changed.thread.tenant, "thread": changed.thread.key, "id": changed.id}
+        if changed.text is None:
+            await self._store.write(Delete(OVERHEARD, where))
+            return
+        for row in await self._store.read(Select(OVERHEARD, where)):
+            await self._store.write(Update(OVERHEARD, where, {"said": {**row["said"], "text": changed.text}}))
+
     async def drop(self, thread: Thread) -> None:
         """Forget what was kept of a thread the agent is in now."""
         await self._store.write(Delete(OVERHEARD, {"tenant": thread.tenant, "thread": thread.key}))
 
 
 def _said(thread: Thread, values: dict[str, Any]) -> Said:
-    return Said(**{**values, "thread": thread})
+    shared = tuple(File.model_validate(file) for file in values.get("files", ()))
+    return Said(**{**values, "thread": thread, "files": shared})

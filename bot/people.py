@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from typing import Any
 
 import structlog
 
@@ -50,9 +51,20 @@ class SlackPeople:
             or user.get("name")
             or user_id
         )
-        person = Person(id=user_id, name=str(name), time_zone=str(user.get("tz") or "UTC"))
-        admin = bool(user.get("is_admin") or user.get("is_owner") or user.get("is_primary_owner"))
+        outside = _outside(user, tenant)
+        person = Person(id=user_id, name=str(name), time_zone=str(user.get("tz") or "UTC"), outside=outside)
+        # Slack tells of a stranger what they are at home: an admin there decides nothing here.
+        admin = not outside and bool(user.get("is_admin") or user.get("is_owner") or user.get("is_primary_owner"))
         if len(self._known) >= LIMIT:
             self._known.clear()
         self._known[tenant, user_id] = (time.monotonic(), person, admin)
         return person, admin
+
+
+def _outside(user: dict[str, Any], tenant: str) -> bool:
+    """Whether somebody belongs to another company. In an Enterprise Grid org, people of all its workspaces belong to it."""
+    org = user.get("enterprise_user")
+    homes = {user.get("team_id")}
+    if isinstance(org, dict):
+        homes |= {org.get("enterprise_id"), *(org.get("teams") or ())}
+    return bool(user.get("is_stranger")) or (homes != {None} and tenant not in homes)

@@ -10,8 +10,10 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from agent.calls import BeforeTool
 from agent.campaigns import AdPlatform, SandboxPlatform, campaign_tools
+from agent.files import file_tools
 from agent.guidance import Guidance
 from agent.loop import Agent, make_agent
+from agent.messages import Transcript
 from agent.models import make_model
 from agent.models.base import Model
 from agent.reports import ReportDesk, make_reports
@@ -21,6 +23,8 @@ from bot.actions import Decisions
 from bot.bolt import InstallFlow, make_bolt, oauth_settings
 from bot.clients import Clients, CredentialSource, EitherSource, OneWorkspace
 from bot.commands import Commands
+from bot.files import SlackFiles
+from bot.history import SlackHistory
 from bot.ingress import Ingress
 from bot.installs import INSTALLATIONS, InstallationStore, Installs
 from bot.keyring import Keyring, KeyringError
@@ -103,10 +107,12 @@ class Service:
             people=self.people,
             tracer=self.engine.tracer,
             before_tool=before_tool,
+            history=SlackHistory(self.clients, self.people),
         )
 
     def _tools(self) -> Iterable[Tool]:
-        return (*campaign_tools(self.platform), *self.desk.tools())
+        files = SlackFiles(self.clients, api_url=self.settings.slack_api_url)
+        return (*campaign_tools(self.platform), *self.desk.tools(), *file_tools(Transcript(self.store), files))
 
     def web(self, *, slack: bool = True) -> web.Application:
         """The HTTP application; without `slack`, only health."""

@@ -2,6 +2,7 @@
 
 from agent.models.anthropic import AnthropicModel
 from agent.models.base import (
+    File,
     Finished,
     Message,
     Model,
@@ -25,6 +26,7 @@ from agent.models.openai import OpenAIModel
 
 __all__ = [
     "AnthropicModel",
+    "File",
     "Finished",
     "Message",
     "Model",

@@ -5,7 +5,17 @@ import importlib
 from collections.abc import AsyncIterator
 from typing import Any
 
-from agent.models.base import Message, ModelError, ModelEvent, ModelRequest, TextDelta, ToolCall, ToolResult, Usage
+from agent.models.base import (
+    Message,
+    ModelError,
+    ModelEvent,
+    ModelRequest,
+    Text,
+    TextDelta,
+    ToolCall,
+    ToolResult,
+    Usage,
+)
 from agent.models.draft import Draft, Stop
 from agent.models.failures import translated
 from agent.models.wording import NOTICE, present, turns, worded
@@ -156,6 +166,6 @@ def _blocks(message: Message) -> list[dict[str, Any]]:
             blocks.append(
                 {"type": "tool_result", "tool_use_id": part.call_id, "content": content, "is_error": part.is_error}
             )
-        elif part.text.strip():
+        elif isinstance(part, Text) and part.text.strip():
             blocks.append({"type": "text", "text": part.text})
     return blocks

@@ -12,11 +12,12 @@ class _Frozen(BaseModel):
 
 
 class Person(_Frozen):
-    """Who wrote a message: Slack user id, display name, IANA time zone."""
+    """Who wrote a message: Slack user id, display name, IANA time zone. `outside`: of another company, in a channel shared with it."""
 
     id: str
     name: str
     time_zone: str = "UTC"
+    outside: bool = False
 
 
 class Text(_Frozen):
@@ -24,6 +25,16 @@ class Text(_Frozen):
 
     kind: Literal["text"] = "text"
     text: str
+
+
+class File(_Frozen):
+    """A file somebody shared, by reference: its id, its name, its media type and its size in bytes. A tool reads it."""
+
+    kind: Literal["file"] = "file"
+    id: str
+    name: str
+    media_type: str = ""
+    size: int = 0
 
 
 class ToolCall(_Frozen):
@@ -45,24 +56,31 @@ class ToolResult(_Frozen):
     is_error: bool = False
 
 
-Part = Annotated[Text | ToolCall | ToolResult, Field(discriminator="kind")]
+Part = Annotated[Text | File | ToolCall | ToolResult, Field(discriminator="kind")]
 
 
 class Message(_Frozen):
     """One message. Users' messages carry their author; `tool` messages hold only ToolResults.
 
-    `notice` marks what the system itself tells the model (an approval was granted, with its result), as role user.
+    `notice` marks what the system itself tells the model (an approval was granted, with its result), as role user. `heard` marks what
+    was said in the thread, but not to the agent: before it came, or to somebody else. It is context, and no request.
     """
 
     role: Literal["user", "assistant", "tool"]
     parts: tuple[Part, ...]
     author: Person | None = None
     notice: bool = False
+    heard: bool = False
 
     @property
     def text(self) -> str:
         """The text parts, joined."""
         return "".join(part.text for part in self.parts if isinstance(part, Text))
+
+    @property
+    def files(self) -> tuple[File, ...]:
+        """The files that came with it."""
+        return tuple(part for part in self.parts if isinstance(part, File))
 
     @property
     def tool_calls(self) -> tuple[ToolCall, ...]:

@@ -4,9 +4,12 @@ import re
 from collections.abc import Sequence
 from zoneinfo import ZoneInfo
 
-from agent.models.base import Message, ModelRequest, Person, Text
+from agent.models.base import File, Message, ModelRequest, Person, Text
 
 NOTICE = "[system notice]"
+OVERHEARD = "overheard: "
+"""Before the author of what was not said to the agent."""
+WORDLESS = "(mentioned you without a word)"
 
 # What people write must not look like our own notices or like someone else's words: a line that begins like one of our prefixes
 # loses its meaning by a backslash.
@@ -15,8 +18,18 @@ _PREFIX_IN_TEXT = re.compile(r"(?im)^([^\S\n]*)(?=\[[^\]\n]*(?:\bsystem\s+notice
 
 def person(author: Person) -> str:
     """Name and id, as in Ada (U1), without characters that could end the prefix early."""
-    name = re.sub(r"[\[\]()\s]+", " ", author.name).strip() or "somebody"
-    return f"{name} ({author.id})"
+    name = _bare(author.name) or "somebody"
+    return f"{name}{' of another company' if author.outside else ''} ({author.id})"
+
+
+def file(shared: File) -> str:
+    """A file as a line: what it is called and how it is read. Its name is a stranger's words, so nothing in it can end the line."""
+    kind = _bare(shared.media_type) or "unknown type"
+    return f'[file "{_bare(shared.name)}", {kind}, {shared.size:,} bytes: read_file reads it by the id {shared.id}]'
+
+
+def _bare(words: str) -> str:
+    return re.sub(r"[\[\]()\s]+", " ", words).strip()
 
 
 def worded(message: Message) -> list[str]:
@@ -26,8 +39,12 @@ def worded(message: Message) -> list[str]:
         return texts
     if message.notice:
         return [f"{NOTICE} {text}" for text in texts]
-    prefix = f"[{person(message.author)}] " if message.author else ""
-    return [prefix + _PREFIX_IN_TEXT.sub(r"\1\\", text) for text in texts]
+    prefix = f"[{OVERHEARD if message.heard else ''}{person(message.author)}] " if message.author else ""
+    said = [_PREFIX_IN_TEXT.sub(r"\1\\", text) for text in texts]
+    said += [file(shared) for shared in message.files]
+    if not said and not message.heard:
+        said = [WORDLESS]
+    return [prefix + text for text in said]
 
 
 def present(request: ModelRequest) -> str:

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.thread import Thread
-from bot.events import Changed, Left, Said, Stopped, plain, read, tenant_of
+from bot.contents import plain
+from bot.events import Changed, Left, Said, Stopped, read, tenant_of
 from tests.bot.bench import BOT, NORTHWIND, envelope, message_event
 
 TS = "1700000000.000100"
@@ -109,7 +110,7 @@ def test_bots_and_messages_about_messages_say_nothing(changes: Json) -> None:
 
 def test_an_edit_replaces_what_was_said() -> None:
     found = changed({"ts": TS, "text": "old"}, {"ts": TS, "text": f"<@{BOT}> new &amp; better", "thread_ts": ROOT})
-    assert found == Changed(Thread(tenant=NORTHWIND, channel=CHANNEL, root=ROOT), TS, "new & better")
+    assert found == Changed(Thread(tenant=NORTHWIND, channel=CHANNEL, root=ROOT), TS, "new & better", TS)
 
 
 def test_an_unfurl_and_a_detected_language_change_nothing() -> None:
@@ -127,10 +128,10 @@ def test_a_deletion_and_a_tombstone_take_it_back() -> None:
         "deleted_ts": TS,
         "previous_message": {"ts": TS},
     }
-    assert read(envelope(event), bot_user_id=BOT, bot_id="B0") == Changed(thread, TS, None)
+    assert read(envelope(event), bot_user_id=BOT, bot_id="B0") == Changed(thread, TS, None, TS)
     assert changed(
         {"ts": TS, "text": "a"}, {"ts": TS, "text": "This message was deleted.", "subtype": "tombstone"}
-    ) == Changed(thread, TS, None)
+    ) == Changed(thread, TS, None, TS)
 
 
 @pytest.mark.parametrize(

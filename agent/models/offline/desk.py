@@ -17,6 +17,7 @@ from agent.models.base import Message, ToolCall, ToolResult
 OutcomeKind = Literal["done", "waiting", "interrupted", "error", "refused"]
 _REFUSED = frozenset({"denied", "blocked", "rejected", "refused", "expired", "stopped", "cancelled"})
 LIST = "list_campaigns"
+ASKED_BY = "asked_by"
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +102,8 @@ class Desk:
     entries: tuple[Entry, ...]
     tools: frozenset[str]
     wanted: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+    asker: str | None = None
+    """Whose request is being gone through, where several people ask and a call has to say so."""
 
     def has(self, tool: str) -> bool:
         """Whether the tool is offered."""
@@ -109,7 +112,7 @@ class Desk:
     def ask(self, tool: str, arguments: dict[str, Any]) -> Outcome | None:
         """The first outcome of exactly this call."""
         for entry in self.entries:
-            if entry.call.name == tool and entry.call.arguments == arguments:
+            if entry.call.name == tool and _bare(entry.call.arguments) == arguments:
                 return entry.outcome
         self._want(tool, arguments)
         return None
@@ -129,8 +132,13 @@ class Desk:
         return outcomes[0].text if outcomes and campaign_list(outcomes[0]) is None else None
 
     def _want(self, tool: str, arguments: dict[str, Any]) -> None:
-        if (tool, arguments) not in self.wanted:
-            self.wanted.append((tool, arguments))
+        if (tool, arguments) not in [(name, _bare(known)) for name, known in self.wanted]:
+            self.wanted.append((tool, arguments if self.asker is None else {**arguments, ASKED_BY: self.asker}))
+
+
+def _bare(arguments: dict[str, Any]) -> dict[str, Any]:
+    """What is asked for, whoever asks."""
+    return {name: value for name, value in arguments.items() if name != ASKED_BY}
 
 
 def campaign_list(outcome: Outcome) -> CampaignList | None:

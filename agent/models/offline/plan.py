@@ -8,8 +8,8 @@ from zoneinfo import ZoneInfo
 
 from agent.campaigns.results import AccountResult, CampaignList
 from agent.models.base import Message, ModelRequest
-from agent.models.offline import notices
-from agent.models.offline.desk import Desk, Turn, turns
+from agent.models.offline import attachments, notices
+from agent.models.offline.desk import ASKED_BY, Desk, Turn, turns
 from agent.models.offline.grammar import parse
 from agent.models.offline.handlers import Handled, handle
 from agent.models.offline.markdown import plain
@@ -72,6 +72,10 @@ def _answer(course: _Course, turn: Turn, asked: dict[str, notices.Approval]) -> 
         if message.notice:
             sections.append(("", notices.told(message.text, asked, desk, at=at)))
             continue
+        if attachments.asked(message) and not message.heard:
+            desk.asker = _named(course.request, message)
+            sections.append((message.author.name if message.author else "", attachments.told(message, desk)))
+            continue
         for each in by_place.get(at, []):
             handled: Handled = handle(_scene(course, desk, message, turn, period), each, course.request.tools)
             course.topic, period = handled.topic, handled.period or period
@@ -81,8 +85,11 @@ def _answer(course: _Course, turn: Turn, asked: dict[str, notices.Approval]) -> 
 
 def _needed_first(course: _Course, turn: Turn, desk: Desk) -> Plan | None:
     """The list of campaigns, without which no name can be made out; or the answer that there is none to be had."""
-    if not any(_needs_names(course, message) for _, message in turn.inputs if not message.notice):
+    if not any(
+        _needs_names(course, message) and not attachments.asked(message) for _, message in turn.inputs if _asks(message)
+    ):
         return None
+    desk.asker = next((_named(course.request, message) for _, message in turn.inputs if _asks(message)), None)
     listed = desk.campaigns()
     if listed is not None:
         course.account = listed
@@ -109,16 +116,28 @@ def _requests(course: _Course, turn: Turn) -> dict[int, list[Request]]:
     return {
         at: parse(message.text, course.account.campaigns, now=course.request.now, time_zone=_zone(message))
         for at, message in turn.inputs
-        if not message.notice
+        if _asks(message)
     }
 
 
+def _asks(message: Message) -> bool:
+    """Whether it may ask for something: what the system tells, and what was said to others, does not."""
+    return not message.notice and not message.heard
+
+
 def _scene(course: _Course, desk: Desk, message: Message, turn: Turn, period: str | None) -> Scene:
-    zones = {_zone(each) for _, each in turn.inputs if not each.notice}
+    desk.asker = _named(course.request, message)
+    zones = {_zone(each) for _, each in turn.inputs if _asks(each)}
     now: datetime = course.request.now
     return Scene(
         desk, course.account, course.topic, now, _zone(message), exact=len(zones) > 1, turn_period=period, waiting=course.waiting
     )  # fmt: skip
+
+
+def _named(request: ModelRequest, message: Message) -> str | None:
+    """The author of a message, where calls have to name whose they are."""
+    several = any(ASKED_BY in tool.parameters.get("required", ()) for tool in request.tools)
+    return message.author.id if several and message.author else None
 
 
 def _settled(topic: Topic, turn: Turn) -> Topic:

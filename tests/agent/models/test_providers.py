@@ -32,6 +32,7 @@ from agent.models import (
     Usage,
     make_model,
 )
+from agent.models.wording import WORDLESS
 from tests.waiting import until
 from tests.wire.anthropic_server import AnthropicServer
 from tests.wire.openai_server import OpenAIServer
@@ -404,7 +405,7 @@ async def test_a_window_that_begins_or_ends_with_the_assistant_is_accepted(provi
 
 async def test_blank_text_is_not_sent(provider: Provider) -> None:
     body = await provider.sent(user("  \n"), assistant(Text(text="")), user("hi"))
-    assert [text for _, text in provider.said(body)][:-1] == ["[Ada (U1)] hi"]
+    assert [text for _, text in provider.said(body)][:-1] == [f"[Ada (U1)] {WORDLESS}", "[Ada (U1)] hi"]
 
 
 async def test_tools_limit_and_system_are_sent(provider: Provider) -> None:

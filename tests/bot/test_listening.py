@@ -1,0 +1,393 @@
+"""Who says what to whom: the past of a thread, several people at once, edits, strangers, other bots, words for somebody else."""
+
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from agent.models.base import Finished, Message, ModelEvent, ModelRequest, Text, TextDelta
+from bot.emulator.messages import Message as SlackMessage
+from bot.emulator.workspace import Channel, User
+from bot.ingress import before
+from tests.bot.bench import BOT, NORTHWIND, Bench, envelope, message_event
+from tests.waiting import until
+from workflows.storage import Select
+from workflows.storage.tables import APPROVALS
+
+CHANNEL = "C0CAMPAIGNS"
+ASK = f"<@{BOT}> which campaigns do we have?"
+
+
+class Listener:
+    """A model that answers with a dot and keeps what it was shown."""
+
+    name = "listener"
+
+    def __init__(self) -> None:
+        self.requests: list[ModelRequest] = []
+
+    async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
+        self.requests.append(request)
+        text = f"Answer {len(self.requests)}."
+        yield TextDelta(text=text)
+        yield Finished(message=Message(role="assistant", parts=(Text(text=text),)), stop="end")
+
+    async def close(self) -> None:
+        return None
+
+    @property
+    def shown(self) -> list[tuple[str, bool, str]]:
+        """The author, whether it was only heard, and the words, of each person's message of the last request."""
+        return [
+            (message.author.name if message.author else "", message.heard, message.text)
+            for message in self.requests[-1].messages
+            if message.role == "user" and not message.notice
+        ]
+
+
+@pytest.fixture
+def listener(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> Listener:
+    """The bench with a model that only listens."""
+    listener = Listener()
+    monkeypatch.setattr(bench.service.model, "stream", listener.stream)
+    return listener
+
+
+def later(ts: str, seconds: float) -> str:
+    whole, _, micros = ts.partition(".")
+    return f"{int(whole) + int(seconds)}.{micros}"
+
+
+def put(bench: Bench, ts: str, text: str = "", *, root: str | None = None, **fields: Any) -> None:
+    """A message that stands in the channel without an event for it."""
+    user = fields.pop("user", "U0BEN")
+    bench.emulator.slack.timeline.add(SlackMessage(ts, CHANNEL, NORTHWIND, user, text, thread_ts=root, **fields))
+
+
+ROOT = "1795000000.000100"
+
+
+class TestThePastOfAThread:
+    async def test_the_root_and_what_was_said_before_the_mention_are_known_and_attributed(
+        self, bench: Bench, listener: Listener
+    ) -> None:
+        """Case 36."""
+        put(bench, ROOT, "Spring Sale looks odd &amp; expensive")
+        put(bench, later(ROOT, 1), "I paused it yesterday", root=ROOT, user="U0CHLOE")
+        mention = message_event(
+            f"<@{BOT}> what is this about?", ts=later(ROOT, 9), channel=CHANNEL, user="U0ADA", thread_ts=ROOT
+        )
+        put(bench, later(ROOT, 9), mention["text"], root=ROOT, user="U0ADA")
+        put(bench, later(ROOT, 10), "said after the mention", root=ROOT)
+        await bench.post_json(envelope(mention))
+        await bench.answer(ROOT)
+        assert listener.shown == [
+            ("Ben Carter", True, "Spring Sale looks odd & expensive"),
+            ("Chloe Tanaka", True, "I paused it yesterday"),
+            ("Ada Keller", False, "what is this about?"),
+        ]
+
+    @pytest.mark.parametrize(
+        ("fields", "told"),
+        [
+            ({"blocks": [{"type": "header", "text": {"type": "plain_text", "text": "CPA alert"}}]}, "CPA alert"),
+            (
+                {"blocks": [{"type": "data_table", "rows": [[{"type": "raw_text", "text": "Spend"}, {"type": "raw_number", "text": "12"}]]}]},
+                "Spend | 12",
+            ),
+            (
+                {"blocks": [{"type": "rich_text", "elements": [{"type": "rich_text_section", "elements": [{"type": "text", "text": "see "}, {"type": "link", "url": "https://example.com"}]}]}]},
+                "see https://example.com",
+            ),
+            ({"attachments": [{"pretext": "Alert", "fields": [{"title": "CPA", "value": "9"}]}]}, "> Alert\n> CPA: 9"),
+        ],
+    )  # fmt: skip
+    async def test_a_root_of_another_bot_with_nothing_but_blocks_or_attachments_is_read(
+        self, bench: Bench, listener: Listener, fields: dict[str, Any], told: str
+    ) -> None:
+        put(bench, ROOT, user="U0MONITOR", bot_id="B0MONITOR", **fields)
+        mention = message_event(ASK, ts=later(ROOT, 9), channel=CHANNEL, user="U0ADA", thread_ts=ROOT)
+        await bench.post_json(envelope(mention))
+        await bench.answer(ROOT)
+        (author, heard, text), _ = listener.shown
+        assert (author, heard, text) == ("the app B0MONITOR", True, told)
+
+    async def test_our_own_post_at_the_root_is_known_as_ours_and_a_file_there_by_reference(
+        self, bench: Bench, listener: Listener
+    ) -> None:
+        shared = {
+            "id": "F0ROOT",
+            "name": "q3.csv",
+            "title": "q3.csv",
+            "pretty_type": "CSV",
+            "mimetype": "text/csv",
+            "size": 12,
+        }
+        put(bench, ROOT, "The weekly summary", user=BOT, bot_id="B0THREADLINE")
+        put(bench, later(ROOT, 1), "", root=ROOT, files=[shared])
+        mention = message_event(ASK, ts=later(ROOT, 9), channel=CHANNEL, user="U0ADA", thread_ts=ROOT)
+        await bench.post_json(envelope(mention))
+        await bench.answer(ROOT)
+        assert listener.shown[0] == ("you yourself", True, "The weekly summary")
+        (file,) = listener.requests[-1].messages[1].files
+        assert (file.id, file.name, file.size) == ("F0ROOT", "q3.csv", 12)
+
+    async def test_a_long_past_keeps_its_root_and_its_latest_and_says_what_is_left_out(
+        self, bench: Bench, listener: Listener
+    ) -> None:
+        put(bench, ROOT, "the root")
+        for number in range(1, 451):
+            put(bench, later(ROOT, number), f"reply {number}", root=ROOT)
+        mention = message_event(ASK, ts=later(ROOT, 900), channel=CHANNEL, user="U0ADA", thread_ts=ROOT)
+        await bench.post_json(envelope(mention))
+        await bench.answer(ROOT)
+        assert [text for _, _, text in listener.shown][:2] == ["the root", "reply 392"]
+        assert listener.shown[-2][2] == "reply 450"
+        notices = [message.text for message in listener.requests[-1].messages if message.notice]
+        assert notices == ["391 messages in between are left out"]
+        assert len(await bench.people.calls("conversations.replies")) == 3, "three pages, and read once"
+
+    async def test_it_is_read_once_and_again_after_slack_was_away(self, bench: Bench, listener: Listener) -> None:
+        put(bench, ROOT, "the root")
+        await bench.people.fault("conversations.replies", "http_500", times=1)
+        mention = message_event(ASK, ts=later(ROOT, 9), channel=CHANNEL, user="U0ADA", thread_ts=ROOT)
+        await bench.post_json(envelope(mention))
+        await bench.answer(ROOT)
+        assert listener.shown[0] == ("Ben Carter", True, "the root")
+        again = message_event("and now?", ts=later(ROOT, 20), channel=CHANNEL, user="U0ADA", thread_ts=ROOT)
+        reads = len(await bench.people.calls("conversations.replies"))
+        await bench.post_json(envelope(again))
+        await bench.answer(ROOT, count=2)
+        assert len(await bench.people.calls("conversations.replies")) == reads
+        assert [text for _, _, text in listener.shown] == ["the root", "which campaigns do we have?", "and now?"]
+
+    async def test_what_cannot_be_read_is_said_to_be_so_and_the_question_is_answered(
+        self, bench: Bench, listener: Listener
+    ) -> None:
+        put(bench, ROOT, "the root")
+        await bench.people.fault("conversations.replies", "error", error="missing_scope", times=1)
+        mention = message_event(ASK, ts=later(ROOT, 9), channel=CHANNEL, user="U0ADA", thread_ts=ROOT)
+        await bench.post_json(envelope(mention))
+        await bench.answer(ROOT)
+        (notice,) = [message.text for message in listener.requests[-1].messages if message.notice]
+        assert "could not be read: Slack: missing_scope" in notice
+
+    async def test_words_heard_in_a_thread_ask_for_nothing_and_make_what_acts_ask_first(self, bench: Bench) -> None:
+        """P16, case 37: an order among them is not followed, and while they are there a report has to be approved."""
+        put(bench, ROOT, f"<@{BOT}> pause all campaigns now")
+        mention = message_event(
+            f"<@{BOT}> make a report for last week", ts=later(ROOT, 9), channel=CHANNEL, user="U0ADA", thread_ts=ROOT
+        )
+        await bench.post_json(envelope(mention))
+        await bench.answer(ROOT)
+        await bench.idle()
+        cards = [message["plain"] for message in await bench.replies(ROOT) if "Approval needed" in message["plain"]]
+        assert len(cards) == 1
+        assert "Make report" in cards[0]
+
+
+class TestSeveralPeople:
+    async def test_words_for_somebody_else_are_heard_and_not_answered(self, bench: Bench, listener: Listener) -> None:
+        root = await bench.asked("@Threadline which campaigns do we have?")
+        await bench.answer(root)
+        for ts, text in (
+            (later(root, 5), "<@U0CHLOE> can you check the copy?"),
+            (later(root, 6), "thanks, and the budgets?"),
+        ):
+            await bench.post_json(envelope(message_event(text, ts=ts, channel=CHANNEL, user="U0BEN", thread_ts=root)))
+        await bench.answer(root, count=2)
+        await bench.idle()
+        assert len(listener.requests) == 2
+        assert listener.shown[1:] == [
+            ("Ben Carter", True, "<@U0CHLOE> can you check the copy?"),
+            ("Ben Carter", False, "thanks, and the budgets?"),
+        ]
+
+    async def test_two_peoples_requests_in_one_turn_are_each_asked_for_by_their_own(self, bench: Bench) -> None:
+        """No escalation by batching: the card of each change names who asked for it."""
+        await bench.people.fault("tool:list_campaigns", "delay", delay_s=1.0)
+        root = await bench.asked("@Threadline set Spring Sale to 120", user="@ben")
+
+        async def running() -> bool:
+            return not await bench.people.faults("tool:list_campaigns")
+
+        await until(running, "the tool to run")
+        await bench.people.post_message("#campaigns", "@ada", "@Threadline pause Brand Search", thread_ts=root)
+        await bench.answer(root, count=3)
+        await bench.idle()
+        cards = {
+            message["plain"].split("\n")[1]: json.dumps(message["blocks"])
+            for message in await bench.replies(root)
+            if "Approval needed" in message["plain"]
+        }
+        asked = {title: ("U0BEN" if "<@U0BEN>" in card else "U0ADA") for title, card in cards.items()}
+        assert sorted(asked.values()) == ["U0ADA", "U0BEN"], asked
+        assert next(who for title, who in asked.items() if "Spring Sale" in title) == "U0BEN"
+
+    async def test_in_a_group_dm_it_answers_those_who_mention_it(self, bench: Bench, listener: Listener) -> None:
+        members = ["U0ADA", "U0BEN", BOT]
+        workspace = bench.emulator.slack.workspaces[NORTHWIND]
+        workspace.channels["G0TRIO"] = Channel("G0TRIO", NORTHWIND, "mpdm-trio", "group", members)
+        ts = "1795000001.000100"
+        for text, at in (("lunch?", ts), (ASK, later(ts, 1))):
+            bench.emulator.slack.timeline.add(SlackMessage(at, "G0TRIO", NORTHWIND, "U0ADA", text))
+            event = message_event(text, ts=at, channel="G0TRIO", user="U0ADA") | {"channel_type": "mpim"}
+            assert (await bench.post_json(envelope(event))).status == 200
+        await bench.answer(later(ts, 1), "G0TRIO")
+        assert len(listener.requests) == 1
+
+    async def test_an_empty_mention_gets_help(self, bench: Bench) -> None:
+        root = await bench.asked("@Threadline")
+        assert "You can ask, for example" in (await bench.answer(root))["plain"]
+
+
+class TestEdits:
+    async def test_an_edit_of_what_was_taken_in_is_told_later_and_runs_nothing(
+        self, bench: Bench, listener: Listener
+    ) -> None:
+        root = await bench.asked("@Threadline set Spring Sale to 120")
+        await bench.answer(root)
+        await bench.people.edit_message("#campaigns", "@ada", root, "@Threadline set Spring Sale to 130")
+        await bench.settled(ts=root)
+        await bench.idle()
+        assert len(listener.requests) == 1
+        await bench.people.post_message("#campaigns", "@ada", "well?", thread_ts=root)
+        await bench.answer(root, count=2)
+        said = [message for message in listener.requests[-1].messages if message.role == "user"]
+        assert [message.text for message in said] == [
+            "set Spring Sale to 120",
+            f"message {root} of Ada Keller (U0ADA) was changed; what it says now follows",
+            "set Spring Sale to 130",
+            "well?",
+        ]
+        assert [message.heard for message in said] == [False, False, True, False]
+        assert [message.notice for message in said] == [False, True, False, False]
+
+    async def test_a_deletion_of_what_was_taken_in_takes_the_words_away_and_is_told(
+        self, bench: Bench, listener: Listener
+    ) -> None:
+        root = await bench.asked("@Threadline how are we?")
+        await bench.answer(root)
+        reply = await bench.people.post_message("#campaigns", "@ada", "my secret is 42", thread_ts=root)
+        await bench.answer(root, count=2)
+        await bench.people.delete_message("#campaigns", "@ada", reply)
+        await bench.settled(channel=CHANNEL)
+        await bench.people.post_message("#campaigns", "@ada", "what was it?", thread_ts=root)
+        await bench.answer(root, count=3)
+        seen = "\n".join(message.text for message in listener.requests[-1].messages)
+        assert "42" not in seen
+        assert f"message {reply} of Ada Keller (U0ADA) was deleted" in seen
+
+    async def test_an_unfurl_is_no_edit_and_neither_is_our_own(self, bench: Bench, listener: Listener) -> None:
+        root = await bench.asked("@Threadline see https://example.com")
+        await bench.answer(root)
+        runs = len(await bench.idle())
+        said = message_event("<@U0THREADLINE> see <https://example.com>", ts=root, channel=CHANNEL, user="U0ADA")
+        for previous in (said, {"ts": root}):
+            event = {
+                "type": "message", "subtype": "message_changed", "channel": CHANNEL, "ts": later(root, 3), "event_ts": later(root, 3),
+                "message": {**said, "attachments": [{"from_url": "https://example.com", "title": "Example"}]},
+                "previous_message": previous,
+            }  # fmt: skip
+            assert (await bench.post_json(envelope(event))).status == 200
+        assert len(await bench.idle()) == runs
+
+    async def test_an_edit_before_it_is_taken_in_is_what_counts(self, bench: Bench, listener: Listener) -> None:
+        root = await bench.asked("@Threadline hello")
+        await bench.answer(root)
+        service, url = await bench.replica()
+        del service
+        first = message_event("numbers?", ts=later(root, 2), channel=CHANNEL, user="U0ADA", thread_ts=root)
+        edited = {
+            "type": "message", "subtype": "message_changed", "channel": CHANNEL, "ts": later(root, 3), "event_ts": later(root, 3),
+            "message": {**first, "text": "figures?"}, "previous_message": first,
+        }  # fmt: skip
+        await bench.post_json(envelope(first), url=url)
+        await bench.post_json(envelope(edited), url=url)
+        await bench.answer(root, count=2)
+        assert any(text == "figures?" for _, _, text in listener.shown)
+
+
+class TestStrangers:
+    async def test_an_admin_of_another_company_may_talk_and_not_approve(self, bench: Bench) -> None:
+        slack = bench.emulator.slack
+        dana: User = slack.workspaces["T0HARBOR"].users["U0DANA"]
+        assert dana.is_admin
+        slack.workspaces[NORTHWIND].users[dana.id] = dana
+        root = await bench.asked("@Threadline set Spring Sale to 120")
+        await bench.answer(root, count=2)
+        (approval,) = await bench.service.store.read(_approvals())
+        page = await bench.click(approval["id"], user=dana.id)
+        assert page.status == 200
+        (approval,) = await bench.service.store.read(_approvals())
+        assert approval["state"] == "pending"
+
+    async def test_what_a_stranger_says_is_marked_as_such(self, bench: Bench, listener: Listener) -> None:
+        """Case 31: the workspace of the token is the one of `authorizations`, whoever's the event is."""
+        event = message_event(ASK, ts=ROOT, channel=CHANNEL, user="U0DANA") | {
+            "user_team": "T0HARBOR",
+            "team": "T0HARBOR",
+        }
+        put(bench, ROOT, ASK, user="U0DANA")
+        wrapped = envelope(event) | {"team_id": "T0HARBOR", "is_ext_shared_channel": True}
+        assert (await bench.post_json(wrapped)).status == 200
+        await bench.answer(ROOT)
+        (message,) = listener.requests[-1].messages
+        assert message.author is not None
+        assert message.author.outside
+
+    @pytest.mark.parametrize(
+        "author",
+        [{"bot_id": "B0THREADLINE", "user": BOT}, {"bot_id": "B0OTHER", "user": "U0OTHER"}, {"bot_id": "B0OTHER"}],
+    )
+    async def test_bots_are_not_answered_however_often_they_mention_us(
+        self, bench: Bench, author: dict[str, str]
+    ) -> None:
+        """Cases 13 and 14."""
+        for number in range(20):
+            event = message_event(f"<@{BOT}> ok", ts=later(ROOT, number), channel=CHANNEL)
+            del event["user"]
+            for kind in ("message", "app_mention"):
+                assert (await bench.post_json(envelope({**event, **author, "type": kind}))).status == 200
+        assert await bench.service.engine.runs(tenant=NORTHWIND) == []
+
+
+class TestTheWordStop:
+    async def test_it_ends_the_turn_that_is_under_way(self, bench: Bench) -> None:
+        await bench.people.fault("tool:list_campaigns", "delay", delay_s=30)
+        root = await bench.asked("@Threadline which campaigns do we have?")
+
+        async def running() -> bool:
+            return not await bench.people.faults("tool:list_campaigns")
+
+        await until(running, "the tool to run")
+        await bench.people.post_message("#campaigns", "@ada", "Stop!", thread_ts=root)
+        assert (await bench.answer(root))["plain"].startswith("Stopped, as you asked.")
+        await bench.idle()
+        assert len(await bench.replies(root)) == 1
+
+    async def test_before_the_run_exists_it_stops_what_was_said_earlier(self, bench: Bench) -> None:
+        """The mention is delivered again after its first delivery was lost, and meanwhile somebody said stop."""
+        stop = message_event(f"<@{BOT}> stop", ts=later(ROOT, 5), channel=CHANNEL, user="U0ADA", thread_ts=ROOT)
+        mention = message_event(ASK, ts=ROOT, channel=CHANNEL, user="U0ADA")
+        put(bench, ROOT, ASK, user="U0ADA")
+        put(bench, later(ROOT, 5), stop["text"], root=ROOT, user="U0ADA")
+        for event in (stop, mention, stop):
+            assert (await bench.post_json(envelope(event))).status == 200
+        await bench.answer(ROOT)
+        await bench.idle()
+        said = [message["plain"] for message in await bench.replies(ROOT)]
+        assert said == ["All right, I do nothing further."]
+
+
+@pytest.mark.parametrize(
+    ("ts", "earlier"),
+    [("1795000000.000100", "1795000000.000099"), ("1795000000.000000", "1794999999.999999"), ("10", "09")],
+)
+def test_right_before_a_timestamp_is_one_that_sorts_before_it(ts: str, earlier: str) -> None:
+    assert before(ts) == earlier < ts
+
+
+def _approvals() -> Select:
+    return Select(APPROVALS, {"tenant": NORTHWIND})
