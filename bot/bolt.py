@@ -25,7 +25,7 @@ from bot.settings import Settings
 from workflows.storage import Store, StoreUnavailableError
 
 SCOPES = (
-    "app_mentions:read", "assistant:write", "channels:history", "chat:write", "commands", "files:read", "files:write", "groups:history", "im:history", "mpim:history",
+    "app_mentions:read", "assistant:write", "channels:history", "chat:write", "commands", "files:read", "groups:history", "im:history", "mpim:history",
     "users:read",
 )  # fmt: skip
 """What the events and calls of the code need, and no more: every scope has to be explained to an admin. The manifest has the same."""

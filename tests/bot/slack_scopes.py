@@ -16,8 +16,6 @@ METHOD_SCOPES: dict[str, set[str]] = {
     "chat.update": {"chat:write"},
     "conversations.history": HISTORY,
     "conversations.replies": HISTORY,
-    "files.completeUploadExternal": {"files:write"},
-    "files.getUploadURLExternal": {"files:write"},
     "files.info": {"files:read"},
     "oauth.v2.access": set(),
     "users.info": {"users:read"},
