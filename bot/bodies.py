@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -26,6 +27,11 @@ def read_body(content_type: str, body: bytes) -> Envelope:
         raise MalformedBodyError(str(error)) from None
 
 
+def read_payload(payload: Mapping[str, Any]) -> Envelope:
+    """An envelope's payload in Socket Mode, parsed already. Raises MalformedBodyError."""
+    return _cleaned_object(payload)
+
+
 def storable(text: str) -> str:
     """`text` without what no database takes."""
     return _UNSTORABLE.sub("", text)
@@ -44,6 +50,10 @@ def _object(text: str) -> Envelope:
     value = json.loads(text)
     if not isinstance(value, dict):
         raise MalformedBodyError("not an object")
+    return _cleaned_object(value)
+
+
+def _cleaned_object(value: Mapping[str, Any]) -> Envelope:
     return {storable(name): _cleaned(each, DEPTH) for name, each in value.items()}
 
 

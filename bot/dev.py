@@ -76,6 +76,7 @@ def dev_settings(config: EmulatorConfig, api_url: str, **more: Any) -> Settings:
             "SLACK_CLIENT_ID": config.client_id,
             "SLACK_CLIENT_SECRET": config.client_secret,
             "SLACK_BOT_TOKEN": config.bot_token,
+            "SLACK_APP_TOKEN": config.app_token,
             "SLACK_API_URL": api_url,
             "DATABASE_URL": "",  # never a database that happens to be in the environment
             "REDIS_URL": "",
@@ -138,7 +139,7 @@ async def serving(
         settings, worker=worker, clock=True, before_tool=dev_faults(settings), model=model,
         pubsub=None if settings.redis_url else MemoryPubSub(quiet=True),
     )  # fmt: skip
-    async with service, listening(service.web(), settings.host, settings.port) as url:
+    async with service, service.listening_to_slack(), listening(service.web(), settings.host, settings.port) as url:
         emulator.set_request_url(f"{url}/slack/events")
         following = asyncio.create_task(_follow_clock(service, emulator))
         try:

@@ -26,7 +26,10 @@ async def serve(settings: Settings, *, slack: bool, worker: bool, clock: bool) -
     service = Service(settings, worker=worker, clock=clock, before_tool=dev_faults(settings))
     await _opened(service, leaving)
     try:
-        async with listening(service.web(slack=slack), settings.host, settings.port) as url:
+        async with (
+            service.listening_to_slack() if slack else contextlib.nullcontext(),
+            listening(service.web(slack=slack), settings.host, settings.port) as url,
+        ):
             structlog.get_logger().info("serving", url=url, web=slack, worker=worker, clock=clock)
             await leaving.wait()
             structlog.get_logger().info("leaving")

@@ -1,6 +1,8 @@
 """The composition root: every part of the product, put together once per process. Each part can be given instead of made."""
 
-from collections.abc import Iterable
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from functools import cached_property
 from pathlib import Path
 from typing import Self
 
@@ -23,6 +25,7 @@ from bot.actions import Decisions
 from bot.bolt import InstallFlow, make_bolt, oauth_settings
 from bot.clients import Clients, CredentialSource, EitherSource, OneWorkspace
 from bot.commands import Commands
+from bot.dispatch import Dispatch
 from bot.files import SlackFiles
 from bot.history import SlackHistory
 from bot.ingress import Ingress
@@ -33,6 +36,7 @@ from bot.render import SlackChannel
 from bot.rotation import Rotation
 from bot.schema import BOT
 from bot.settings import Settings, SettingsError
+from bot.sockets import Sockets
 from bot.web import SlackRoutes, make_web
 from workflows import Engine
 from workflows.dedup import DedupCache, MemoryDedupCache, RedisDedupCache
@@ -63,6 +67,7 @@ class Service:
         before_tool: BeforeTool | None = None,
     ) -> None:
         self.settings = settings
+        self._sockets: Sockets | None = None
         self.store = store or _store(settings)
         self.dedup = dedup or _dedup(settings)
         self.engine = Engine(
@@ -116,9 +121,37 @@ class Service:
 
     def web(self, *, slack: bool = True) -> web.Application:
         """The HTTP application; without `slack`, only health."""
-        return make_web(self.engine, self._routes() if slack else None)
+        if not slack:
+            return make_web(self.engine, None)
+        secret = self.settings.slack_signing_secret.get_secret_value()
+        routes = SlackRoutes(self.dispatch, self._oauth(), signing_secret=secret)
+        return make_web(self.engine, routes, connected=lambda: self.connected)
 
-    def _routes(self) -> SlackRoutes:
+    @property
+    def connected(self) -> bool:
+        """Whether Slack can reach this process as far as it knows: over HTTP always, in Socket Mode while a connection is open."""
+        return self._sockets is None or self._sockets.connected
+
+    @asynccontextmanager
+    async def listening_to_slack(self) -> AsyncIterator[None]:
+        """In Socket Mode, hold the connections open meanwhile; over HTTP there is nothing to do."""
+        token = self.settings.slack_app_token.get_secret_value()
+        if not token:
+            yield
+            return
+        self._sockets = Sockets(
+            token, self.dispatch.answer, api_url=self.settings.slack_api_url,
+            count=self.settings.socket_connections, ping_s=self.settings.socket_ping_s,
+        )  # fmt: skip
+        await self._sockets.start()
+        try:
+            yield
+        finally:
+            await self._sockets.close()
+
+    @cached_property
+    def dispatch(self) -> Dispatch:
+        """Where everything that Slack sends is answered."""
         bolt = make_bolt(
             self.settings,
             clients=self.clients,
@@ -126,8 +159,7 @@ class Service:
             decisions=Decisions(self.engine, self.agent, self.people, self.channel),
             commands=Commands(self.store, self.desk, self.platform, self.people),
         )
-        secret = self.settings.slack_signing_secret.get_secret_value()
-        return SlackRoutes(bolt, self._oauth(), self.clients, self.ingress, signing_secret=secret)
+        return Dispatch(bolt, self.clients, self.ingress)
 
     def _oauth(self) -> InstallFlow | None:
         if not self.settings.slack_client_id:

@@ -27,6 +27,9 @@ class Settings(BaseSettings):
     slack_client_id: str = Field("", alias="SLACK_CLIENT_ID")
     slack_client_secret: SecretStr = Field(SecretStr(""), alias="SLACK_CLIENT_SECRET")
     slack_bot_token: SecretStr = Field(SecretStr(""), alias="SLACK_BOT_TOKEN")
+    slack_app_token: SecretStr = Field(SecretStr(""), alias="SLACK_APP_TOKEN")
+    socket_connections: int = Field(2, alias="THREADLINE_SOCKET_CONNECTIONS", ge=1, le=10)
+    socket_ping_s: float = Field(5.0, alias="THREADLINE_SOCKET_PING_S", gt=0, le=60)
     slack_api_url: str = Field("https://slack.com/api/", alias="SLACK_API_URL")
     model: str = Field("offline", alias="THREADLINE_MODEL")
     anthropic_api_key: SecretStr = Field(SecretStr(""), alias="ANTHROPIC_API_KEY")
@@ -75,13 +78,17 @@ class Settings(BaseSettings):
             raise ValueError("SLACK_API_URL must begin with https:// (or http:// for a local Slack)")
         if bool(self.slack_client_id) != bool(self.slack_client_secret.get_secret_value()):
             raise ValueError("SLACK_CLIENT_ID and SLACK_CLIENT_SECRET go together: set both or neither")
+        app_token = self.slack_app_token.get_secret_value()
+        if app_token and not app_token.startswith("xapp-"):
+            raise ValueError("SLACK_APP_TOKEN must be an app-level token, which begins with xapp-")
         if self.environment == "production":
             self._production()
         return self
 
     def _production(self) -> None:
         needed = {
-            "SLACK_SIGNING_SECRET": self.slack_signing_secret.get_secret_value(),
+            "SLACK_SIGNING_SECRET (or SLACK_APP_TOKEN for Socket Mode)": self.slack_signing_secret.get_secret_value()
+            or self.slack_app_token.get_secret_value(),
             "SLACK_BOT_TOKEN (one workspace) or SLACK_CLIENT_ID and SLACK_CLIENT_SECRET (many)": self.slack_bot_token.get_secret_value()
             or (self.slack_client_id and self.slack_client_secret.get_secret_value()),
             "DATABASE_URL": self.database_url,

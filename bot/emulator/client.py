@@ -12,6 +12,7 @@ import aiohttp
 
 from bot.emulator.errors import ControlError
 from bot.emulator.faults import FaultKind
+from bot.emulator.sockets import Trouble
 from bot.emulator.workspace import Json
 
 T = TypeVar("T")
@@ -153,6 +154,15 @@ class EmulatorClient:
     async def advance_clock(self, advance_s: float) -> float:
         """Move the emulator's clock; returns what it shows."""
         return float((await self._call("POST", "clock", json={"advance_s": advance_s}))["now"])
+
+    async def sockets(self) -> list[Json]:
+        """The app's Socket Mode connections: ``{id, leaving, muted, sent}``."""
+        return list((await self._call("GET", "sockets"))["sockets"])
+
+    async def trouble_sockets(self, kind: Trouble, connection_id: str = "") -> int:
+        """Tell connections to go, `drop` or `mute` them: all, or the one of that id. Returns how many it was."""
+        asked = {"kind": kind, "id": connection_id}
+        return int((await self._call("POST", "sockets", json=asked))["count"])
 
     async def set_request_url(self, request_url: str | list[str]) -> None:
         await self._call("POST", "config", json={"request_url": request_url})

@@ -51,6 +51,8 @@ class EmulatorConfig:
     secrets and the token of the first one, whatever these are now. None: it is all gone at the end.
     With `token_rotation` bot tokens expire after twelve hours of the emulator's clock, as the manifest's `token_rotation_enabled`
     asks for; the first workspace's `bot_token` does not, like any that was given out before it was switched on.
+    An `app_token` (``xapp-…``) switches Socket Mode on: everything goes over the connections that the app opens with it, nothing is
+    POSTed.
     `mention_order` says which event of the pair for one mention is sent first; Slack promises neither.
     """
 
@@ -71,6 +73,7 @@ class EmulatorConfig:
     ack_timeout_s: float = 3.0
     state_path: Path | None = None
     token_rotation: bool = False
+    app_token: str = ""
 
 
 def request_urls(value: str | tuple[str, ...] | list[str]) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Delivery of events to the app: signed, acknowledged within three seconds, retried three times."""
+"""Delivery of events to the app, by signed POSTs or in Socket Mode: acknowledged within three seconds, retried three times."""
 
 import asyncio
 import itertools
@@ -17,6 +17,7 @@ from pydantic import ConfigDict
 from bot.emulator.clock import Clock
 from bot.emulator.config import EmulatorConfig, request_urls
 from bot.emulator.signing import signature_headers
+from bot.emulator.sockets import EnvelopeType, Sockets
 from bot.emulator.updates import Updates
 from bot.emulator.workspace import Json
 
@@ -28,7 +29,7 @@ RETRY_DELAYS_S = (0.0, 0.0, 60.0, 300.0)
 
 @dataclass(slots=True)
 class Attempt:
-    """One POST to the app. `status` is None when no answer came; `reason` is Slack's word for a failure, else empty."""
+    """One POST to the app, or one envelope. `status` is None when no answer came; `reason` is Slack's word for a failure, else empty."""
 
     url: str
     retry_num: int
@@ -91,6 +92,7 @@ class Deliveries:
         self._tasks: set[asyncio.Task[None]] = set()
         self._url_set = asyncio.Event()
         self._session: aiohttp.ClientSession | None = None
+        self.sockets = Sockets(app_id=config.app_id)
         self.log: deque[Delivery] = deque(maxlen=2000)
         self.urls: tuple[str, ...] = ()
         self.set_urls(request_urls(config.request_url))
@@ -111,6 +113,7 @@ class Deliveries:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self.sockets.close()
         if self._session:
             await self._session.close()
 
@@ -141,7 +144,9 @@ class Deliveries:
             self._start(delivery, None)
 
     async def ask(self, fields: dict[str, str]) -> Reply:
-        """POST a command or an interaction once, as Slack does, and return the app's answer."""
+        """Send a command or an interaction once, as Slack does, and return the app's answer."""
+        if self._config.app_token:
+            return await self._ask_by_socket(fields)
         if not self.urls:
             return Reply(None, "", "the app's request URL is not set")
         attempt = Attempt(self._next_url(), 0, "", self._clock.now())
@@ -159,11 +164,7 @@ class Deliveries:
         reason = ""
         for number, delay_s in enumerate(RETRY_DELAYS_S):
             await self._clock.sleep(delay_s)
-            await self._url_set.wait()
-            attempt = Attempt(self._next_url(), number, reason, self._clock.now())
-            headers = {"X-Slack-Retry-Num": str(number), "X-Slack-Retry-Reason": reason} if number else {}
-            delivery.attempts.append(attempt)
-            await self._post(attempt, delivery.body.decode(), "application/json", headers)
+            attempt = await self._attempted(delivery, number, reason)
             delivery.tried.set()
             delivery.delivered = not attempt.reason
             if delivery.delivered or attempt.reason == "no_retry":
@@ -172,6 +173,39 @@ class Deliveries:
             self._report(delivery)
         delivery.done = True
         self._report(delivery)
+
+    async def _attempted(self, delivery: Delivery, number: int, reason: str) -> Attempt:
+        if self._config.app_token:
+            attempt = Attempt("", number, reason, self._clock.now())
+            delivery.attempts.append(attempt)
+            await self._send(attempt, "events_api", json.loads(delivery.body))
+            return attempt
+        await self._url_set.wait()
+        attempt = Attempt(self._next_url(), number, reason, self._clock.now())
+        headers = {"X-Slack-Retry-Num": str(number), "X-Slack-Retry-Reason": reason} if number else {}
+        delivery.attempts.append(attempt)
+        await self._post(attempt, delivery.body.decode(), "application/json", headers)
+        return attempt
+
+    async def _send(self, attempt: Attempt, kind: EnvelopeType, payload: Json) -> Json | None:
+        """Send an envelope and fill in `attempt`; returns what the acknowledgement carries."""
+        started_s = time.monotonic()
+        retry = (attempt.retry_num, attempt.retry_reason)
+        attempt.url, ack = await self.sockets.send(kind, payload, retry=retry, timeout_s=self._config.ack_timeout_s)
+        attempt.duration_ms = round((time.monotonic() - started_s) * 1000, 1)
+        if ack is None:
+            attempt.reason = "timeout"
+        else:
+            attempt.status = 200
+        return ack
+
+    async def _ask_by_socket(self, fields: dict[str, str]) -> Reply:
+        if not self.sockets.open:
+            return Reply(None, "", "the app has no connection")
+        attempt = Attempt("", 0, "", self._clock.now())
+        payload: Json = json.loads(fields["payload"]) if "payload" in fields else dict(fields)
+        ack = await self._send(attempt, "interactive" if "payload" in fields else "slash_commands", payload)
+        return Reply(attempt.status, json.dumps(ack) if ack else "", "http_timeout" if ack is None else "")
 
     async def _post(self, attempt: Attempt, body: str, content_type: str, headers: dict[str, str]) -> str:
         """Send and fill in `attempt`; returns the answer's text."""

@@ -28,6 +28,7 @@ def build_application(slack: Slack) -> web.Application:
     app.router.add_post("/response/{response_id}", _with(slack, _respond))
     app.router.add_get("/oauth/v2/authorize", _with(slack, consent.ask))
     app.router.add_post("/oauth/v2/authorize", _with(slack, consent.decide))
+    app.router.add_get("/link/", _with(slack, _link))
     add_control_routes(app, slack)
     pages.add_page_routes(app)
     return app
@@ -49,6 +50,10 @@ async def _only_from_here(request: web.Request, handler: Handler) -> web.StreamR
     if host not in LOOPBACK or foreign:
         return web.json_response({"error": "The local Slack answers only to this machine."}, status=403)
     return await handler(request)
+
+
+async def _link(slack: Slack, request: web.Request) -> web.StreamResponse:
+    return await slack.deliveries.sockets.link(request)
 
 
 async def _upload(slack: Slack, request: web.Request) -> web.StreamResponse:

@@ -62,14 +62,8 @@ class Bench:
     url: str
 
     def __init__(self, directory: Path, storage: Storage, **slack: Any) -> None:
-        self.config = EmulatorConfig(
-            signing_secret=SECRET,
-            client_id="1.2",
-            client_secret=CLIENT_SECRET,
-            bot_token=TOKEN,
-            ack_timeout_s=10,
-            **slack,
-        )
+        told = {"client_id": "1.2", "client_secret": CLIENT_SECRET, "bot_token": TOKEN, "ack_timeout_s": 10, **slack}
+        self.config = EmulatorConfig(signing_secret=SECRET, **told)
         self.directory = directory
         self._settings = {
             "THREADLINE_ENV": "test",
@@ -87,6 +81,7 @@ class Bench:
             aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar())
         )
         self.service = await self._stack.enter_async_context(serving(self.settings(), self.emulator))
+        await until(lambda: self.service.connected, "a connection to Slack")
         self.url = self.emulator.slack.deliveries.urls[0].removesuffix("/slack/events")
         return self
 

@@ -27,6 +27,8 @@ def no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_production_starts_with_what_it_needs() -> None:
     assert load_settings(**GOOD).environment == "production"
+    by_socket = {**GOOD, "SLACK_SIGNING_SECRET": "", "SLACK_APP_TOKEN": "xapp-1"}
+    assert load_settings(**by_socket).environment == "production"
     many = {
         **GOOD,
         "SLACK_BOT_TOKEN": "",
@@ -40,11 +42,12 @@ def test_production_starts_with_what_it_needs() -> None:
 @pytest.mark.parametrize(
     "changes, words",
     [
-        ({"SLACK_SIGNING_SECRET": ""}, "not set: SLACK_SIGNING_SECRET. For development, use ./dev run"),
+        ({"SLACK_SIGNING_SECRET": ""}, "not set: SLACK_SIGNING_SECRET (or SLACK_APP_TOKEN for Socket Mode). For development, use ./dev run"),
         ({"DATABASE_URL": ""}, "not set: DATABASE_URL"),
         ({"SLACK_BOT_TOKEN": ""}, "SLACK_BOT_TOKEN (one workspace) or SLACK_CLIENT_ID and SLACK_CLIENT_SECRET (many)"),
         ({"SLACK_CLIENT_ID": "1", "SLACK_CLIENT_SECRET": SECRET}, "THREADLINE_ENCRYPTION_KEYS"),
         ({"SLACK_CLIENT_ID": "1"}, "SLACK_CLIENT_ID and SLACK_CLIENT_SECRET go together"),
+        ({"SLACK_APP_TOKEN": "xoxb-1"}, "SLACK_APP_TOKEN must be an app-level token, which begins with xapp-"),
         ({"PORT": "http"}, "PORT: Input should be a valid integer"),
         ({"PORT": "70000"}, "PORT: Input should be less than or equal to 65535"),
         ({"THREADLINE_LEASE_S": "0"}, "THREADLINE_LEASE_S: Input should be greater than 0"),
@@ -103,5 +106,5 @@ def test_the_command_says_it_in_one_line(role: str, tmp_path: Path) -> None:
         [sys.executable, "-m", "bot.cli", role], env=environment, capture_output=True, text=True, timeout=60, check=False
     )  # fmt: skip
     assert ended.returncode == 2
-    assert ended.stderr.startswith("threadline: not set: SLACK_SIGNING_SECRET;")
+    assert ended.stderr.startswith("threadline: not set: SLACK_SIGNING_SECRET (or")
     assert len(ended.stderr.splitlines()) == 1

@@ -40,7 +40,17 @@ def uninstall(call: Call) -> Json:
     return {}
 
 
+def connections_open(call: Call) -> Json:
+    """An address for one WebSocket; asked for with the app's token, not a workspace's."""
+    slack = call.slack
+    if slack.deliveries.sockets.disabled:
+        raise SlackError("forbidden_team")
+    query = f"ticket={slack.deliveries.sockets.ticket()}&app_id={slack.config.app_id}"
+    return {"url": f"{slack.url.replace('http', 'ws', 1)}/link/?{query}"}
+
+
 METHODS = {
+    "apps.connections.open": Method(connections_open, app_level=True),
     "api.test": Method(api_test, open=True),
     "auth.test": Method(auth_test),
     "auth.revoke": Method(auth_revoke),

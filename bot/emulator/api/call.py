@@ -109,8 +109,9 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """How a method is answered. Any one of `scopes` is enough; an `open` method needs no token."""
+    """How a method is answered. Any one of `scopes` is enough; an `open` method needs no token, an `app_level` one the app's."""
 
     handle: Callable[[Call], Json]
     scopes: tuple[str, ...] = ()
     open: bool = False
+    app_level: bool = False

@@ -46,9 +46,18 @@ def _run(call: Call, name: str, given_token: str) -> Json:
     method = METHODS.get(name)
     if method is None:
         raise SlackError("unknown_method", req_method=name)
-    if not method.open:
+    if method.app_level:
+        _check_app(call, given_token)
+    elif not method.open:
         _authorize(call, method, given_token)
     return method.handle(call)
+
+
+def _check_app(call: Call, given_token: str) -> None:
+    if not given_token:
+        raise SlackError("not_authed")
+    if given_token != call.slack.config.app_token:
+        raise SlackError("not_allowed_token_type" if call.caller else "invalid_auth")
 
 
 def _authorize(call: Call, method: Method, given_token: str) -> None:

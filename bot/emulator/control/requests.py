@@ -7,6 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from bot.emulator.errors import BadRequestError
 from bot.emulator.faults import FaultKind
+from bot.emulator.sockets import Trouble
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -106,6 +107,13 @@ class FaultOrder(Body):
 
 class FaultTake(Body):
     method: str
+
+
+class SocketTrouble(Body):
+    """`id` empty: all connections."""
+
+    kind: Trouble
+    id: str = ""
 
 
 class Configuration(Body):

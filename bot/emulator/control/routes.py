@@ -37,6 +37,8 @@ ROUTES: tuple[tuple[str, str, Handler], ...] = (
     ("POST", "config", world.configure),
     ("GET", "state", world.get_state),
     ("POST", "uninstall", world.uninstall),
+    ("GET", "sockets", world.get_sockets),
+    ("POST", "sockets", world.trouble_sockets),
     ("GET", "updates", watching.updates),
     ("GET", "views", watching.get_view),
     ("GET", "files/{file_id}", watching.file_content),

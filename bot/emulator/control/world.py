@@ -98,6 +98,16 @@ async def get_state(slack: Slack, request: web.Request) -> Json:
     }
 
 
+async def get_sockets(slack: Slack, request: web.Request) -> Json:
+    return {"sockets": slack.deliveries.sockets.seen()}
+
+
+async def trouble_sockets(slack: Slack, request: web.Request) -> Json:
+    """Tell the app's connections to go, cut them off, or let them hang half open."""
+    asked = await body(request, requests.SocketTrouble)
+    return {"count": await slack.deliveries.sockets.trouble(asked.kind, asked.id)}
+
+
 async def uninstall(slack: Slack, request: web.Request) -> Json:
     slack.remove_app(find_workspace(slack, request.query.get("team", "")), error="account_inactive")
     return {}
