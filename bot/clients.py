@@ -2,6 +2,7 @@
 
 from collections import OrderedDict
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Protocol
 
 import aiohttp
@@ -9,6 +10,8 @@ from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
+REVOKED = frozenset({"account_inactive", "invalid_auth", "token_revoked"})
+"""Slack's words for a token that nobody can use any more."""
 LIMIT = 10_000
 """Clients that are kept. One holds no connection, and is made anew at no cost."""
 
@@ -22,6 +25,7 @@ class Credentials:
     bot_user_id: str
     bot_id: str
     team_name: str = ""
+    installed_at: datetime | None = None
 
 
 class CredentialSource(Protocol):
@@ -69,6 +73,18 @@ class Clients:
         if found is None:
             raise UnknownTenantError(f"the app is not installed in {tenant}")
         return found
+
+    async def works(self, token: str) -> bool:
+        """Whether Slack takes a token. Raises CredentialsUnavailableError if it does not say."""
+        try:
+            await self.with_token(token).auth_test()
+        except SlackApiError as error:
+            if code_of(error) in REVOKED:
+                return False
+            raise CredentialsUnavailableError(f"Slack does not say whose a token is: {code_of(error)}") from error
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            raise CredentialsUnavailableError(f"Slack does not answer: {type(error).__name__}") from error
+        return True
 
     def with_token(self, token: str) -> AsyncWebClient:
         """A client for a token."""

@@ -8,8 +8,8 @@ from agent.messages import MESSAGES, PARTS, Transcript, arrived, joins, withdraw
 from agent.models.base import Message, Person, Text
 from agent.stops import Stops
 from bot.bodies import Envelope
-from bot.clients import Clients
-from bot.events import Changed, Left, Said, Stopped, read, spoken, tenant_of
+from bot.clients import Clients, Credentials, CredentialsUnavailableError
+from bot.events import LEAVING, Changed, Left, Said, Stopped, kind_of, read, spoken, tenant_of
 from bot.installs import Installs
 from bot.overheard import Overheard
 from workflows import Engine, RunState
@@ -47,12 +47,18 @@ class Ingress:
             case Stopped() as stopped:
                 await self._stop(stopped)
             case Left() as left:
-                await self._left(tenant, left)
+                await self._left(me, left)
             case None:
                 return
 
     async def hold(self, tenant: str, envelope: Envelope) -> None:
-        """Keep what was said in a workspace nobody knows yet. The look after it meets an install that finished meanwhile."""
+        """Keep what was said in a workspace nobody knows yet. The look after it meets an install that finished meanwhile.
+
+        One whose token was lost is such a workspace, too, and it may leave for good.
+        """
+        if kind_of(envelope) in LEAVING and await self._installs.lost(tenant):
+            await self._stop_work(tenant)
+            await self._installs.uninstall(tenant)
         if spoken(envelope):
             await self._installs.keep(tenant, envelope)
             structlog.get_logger().info("event_of_unknown_workspace", tenant=tenant)
@@ -140,15 +146,27 @@ class Ingress:
             writes=[] if changed.text is not None else [withdrawn(changed.thread, changed.id)],
         )
 
-    async def _left(self, tenant: str, left: Left) -> None:
-        """Work stops at once: no token, no schedule, no live run. A removal that a newer installation has overtaken stops nothing."""
-        await self._installs.uninstall(tenant, at=left.at)
-        if await self._installs.credentials(tenant) is not None:  # a token from the settings is no newer installation
-            return
-        for schedule in await self._engine.store.schedules(tenant=tenant, limit=1000):
-            await self._engine.store.delete_schedule(tenant=tenant, name=schedule.name)
-        for run in await self._engine.runs(tenant=tenant, states=LIVE, limit=1000):
-            await self._engine.cancel(run.run_id, tenant=tenant)
+    async def _left(self, me: Credentials, left: Left) -> None:
+        """Work stops at once: no live run, no schedule, no token; the token last, so that a redelivery after a crash does all of it.
+
+        Slack tells late and again, also of a removal that an installation has followed. Whether the token works decides, not clocks.
+        """
+        if await self._clients.works(me.token):
+            if left.at is None or me.installed_at is None or left.at <= me.installed_at:
+                return
+            raise CredentialsUnavailableError(f"Slack says that the app left {me.tenant}, and takes its token")
+        await self._stop_work(me.tenant)
+        await self._installs.uninstall(me.tenant, token=me.token)
+
+    async def _stop_work(self, tenant: str) -> None:
+        while schedules := await self._engine.store.schedules(tenant=tenant, limit=1000):
+            for schedule in schedules:
+                await self._engine.store.delete_schedule(tenant=tenant, name=schedule.name)
+        before: str | None = None
+        while runs := await self._engine.runs(tenant=tenant, states=LIVE, limit=1000, before=before):
+            for run in runs:
+                await self._engine.cancel(run.run_id, tenant=tenant)
+            before = runs[-1].run_id
 
     async def _stop(self, stopped: Stopped) -> bool:
         """The row first, so that a turn that has not begun yet is stopped too; then whoever runs is told. Returns whether anybody was.

@@ -12,7 +12,8 @@ from slack_sdk.oauth.installation_store.models.bot import Bot
 from slack_sdk.oauth.installation_store.models.installation import Installation
 from slack_sdk.oauth.state_store.async_state_store import AsyncOAuthStateStore
 
-from bot.clients import Credentials, CredentialsUnavailableError
+from bot.clients import Credentials, CredentialSource, CredentialsUnavailableError
+from bot.departures import Departures
 from bot.keyring import Keyring, KeyringError
 from bot.rotation import Rotation
 from workflows.storage import Column, Delete, Insert, Is, Select, Store, Table, Update
@@ -57,8 +58,6 @@ KEPT_EVENTS = Table(
 STATE_LIFETIME = timedelta(minutes=10)
 KEPT = timedelta(hours=1)
 KEPT_PER_TENANT = 200
-SKEW = timedelta(seconds=5)
-"""How far Slack's clock may be behind the database's."""
 REMEMBERED_S = 5.0
 """How long a replica may act on an installation that another has removed."""
 
@@ -66,10 +65,11 @@ REMEMBERED_S = 5.0
 class Installs:
     """Reads and writes installations, for the app's own use."""
 
-    def __init__(self, store: Store, keyring: Keyring, rotation: Rotation) -> None:
+    def __init__(self, store: Store, keyring: Keyring, rotation: Rotation, departures: Departures) -> None:
         self._store = store
         self._keyring = keyring
         self._rotation = rotation
+        self._departures = departures
         self._known: dict[str, tuple[float, Credentials | None]] = {}
 
     async def credentials(self, tenant: str) -> Credentials | None:
@@ -95,10 +95,13 @@ class Installs:
             token = self._keyring.open(row["token"], tenant=row["tenant"], column="token")
         except KeyringError as error:
             raise CredentialsUnavailableError(str(error)) from error
-        return Credentials(row["tenant"], token, row["bot_user_id"], row["bot_id"], row["name"])
+        return Credentials(row["tenant"], token, row["bot_user_id"], row["bot_id"], row["name"], row["installed_at"])
 
     async def install(self, installation: Installation) -> str:
-        """Insert or replace a workspace's installation. Returns its tenant."""
+        """Insert or replace a workspace's installation. Returns its tenant.
+
+        Raises StoreUnavailableError, also while the data of an installation before is being deleted.
+        """
         tenant = _tenant(installation.team_id, installation.enterprise_id, installation.is_enterprise_install)
         now = await self._store.now()
         values = {
@@ -114,7 +117,8 @@ class Installs:
             "removed_at": None,
             **self._expiring(installation, tenant, now),
         }
-        await self._store.write(Insert(INSTALLATIONS, values, on_conflict="replace"))
+        returning = await self._departures.returning(tenant)
+        await self._store.write(Insert(INSTALLATIONS, values, on_conflict="replace"), returning)
         self._known.pop(tenant, None)
         structlog.get_logger().info("app_installed", tenant=tenant, team=values["name"])
         return tenant
@@ -130,44 +134,69 @@ class Installs:
         sealed = self._keyring.seal(token, tenant=tenant, column="refresh_token")
         return {**none, "refresh_token": sealed, "expires_at": expires_at}
 
-    async def uninstall(self, tenant: str, *, at: datetime | None = None) -> None:
-        """Forget the token at once; the row stays, without it, until the tenant's data is deleted.
+    async def uninstall(self, tenant: str, *, token: str | None = None) -> None:
+        """Forget the tokens at once; the rest stays until the tenant's retention is over.
 
-        `at`: when it was removed, by Slack's clock. An installation made since then stands: Slack delivers late and again.
+        `token`: the one that Slack does not take any more; an installation with another one stands. None: one whose token was lost.
         """
+        rows = await self._store.read(Select(INSTALLATIONS, {"tenant": tenant, "removed_at": None}))
+        if not rows or not (rows[0]["lost"] if token is None else self._credentials(rows[0]).token == token):
+            return
         values = {
             "removed_at": await self._store.now(),
             "token": self._keyring.seal("", tenant=tenant, column="token"),
             "refresh_token": "",
             "expires_at": None,
         }
-        where: dict[str, Any] = {"tenant": tenant, "removed_at": None}
-        if at is not None:
-            where["installed_at"] = Is("<=", at + SKEW)
-        removed = await self._store.write(Update(INSTALLATIONS, where, values))
+        same = {"tenant": tenant, "removed_at": None, "token": rows[0]["token"]}
+        await self._store.write(Update(INSTALLATIONS, same, values), await self._departures.left(tenant))
         self._known.pop(tenant, None)
-        structlog.get_logger().info("app_uninstalled", tenant=tenant, removed=bool(removed))
+        structlog.get_logger().info("app_uninstalled", tenant=tenant)
+
+    async def lost(self, tenant: str) -> bool:
+        """Whether the app is installed there and its token can't be had any more."""
+        return bool(await self._store.read(Select(INSTALLATIONS, {"tenant": tenant, "removed_at": None, "lost": True})))
+
+    async def forget_departed(self, source: CredentialSource) -> int:
+        """A sweep for the clock: delete the data of workspaces whose time is over and that `source` does not know. Returns the rows gone."""
+        removed = 0
+        for row in await self._departures.due():
+            try:
+                known = await source.credentials(row["workspace"])
+            except CredentialsUnavailableError:
+                continue
+            if known or await self._store.read(Select(INSTALLATIONS, {"tenant": row["workspace"], "removed_at": None})):
+                await self._sweep_kept(row["workspace"])
+                await self._departures.drop(row)
+            else:
+                removed += await self._departures.forget(row)
+        return removed
 
     # Events of workspaces nobody knows yet
 
     async def keep(self, tenant: str, envelope: dict[str, Any]) -> None:
         """Keep an event for an hour, in case the workspace installs meanwhile: the two race at every install."""
-        await self._store.write(Delete(KEPT_EVENTS, {"tenant": tenant, "at": Is("<", await self._store.now() - KEPT)}))
+        await self._sweep_kept(tenant)
         kept = await self._store.read(Select(KEPT_EVENTS, {"tenant": tenant}, limit=KEPT_PER_TENANT))
         if len(kept) < KEPT_PER_TENANT:
             event_id = str(envelope.get("event_id") or secrets.token_hex(8))
-            await self._store.write(Insert(KEPT_EVENTS, {"tenant": tenant, "event_id": event_id, "envelope": envelope}))
+            row = {"tenant": tenant, "event_id": event_id, "envelope": envelope}
+            forgotten = await self._departures.unknown(tenant, kept=KEPT)
+            await self._store.write(Insert(KEPT_EVENTS, row), forgotten)
 
     async def kept(self, tenant: str) -> dict[str, dict[str, Any]]:
         """The kept events of a workspace by id, oldest first. They stay until they are dropped, so that a crash between loses none."""
-        since = await self._store.now() - KEPT
-        await self._store.write(Delete(KEPT_EVENTS, {"tenant": tenant, "at": Is("<", since)}))
+        await self._sweep_kept(tenant)
         rows = await self._store.read(Select(KEPT_EVENTS, {"tenant": tenant}, order=("at",)))
         return {row["event_id"]: row["envelope"] for row in rows}
 
     async def drop_kept(self, tenant: str, event_id: str) -> None:
         """Forget one kept event; another replica may be keeping a further one at this moment."""
         await self._store.write(Delete(KEPT_EVENTS, {"tenant": tenant, "event_id": event_id}))
+
+    async def _sweep_kept(self, tenant: str) -> None:
+        since = await self._store.now() - KEPT
+        await self._store.write(Delete(KEPT_EVENTS, {"tenant": tenant, "at": Is("<", since)}))
 
 
 class InstallationStore(AsyncInstallationStore):

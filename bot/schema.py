@@ -1,8 +1,9 @@
 """What the bot stores, and how it came to be. A change to one of its tables is a new migration at the end of the list."""
 
+from bot.departures import DEPARTURES
 from bot.installs import INSTALLATIONS, KEPT_EVENTS, STATES
 from bot.overheard import OVERHEARD
-from workflows.storage import AddColumn, Column, Migration, Schema, Table, baseline
+from workflows.storage import AddColumn, AddTable, Column, Migration, Schema, Statements, Table, baseline
 
 # Frozen: the tables as the first version had them.
 BASELINE = baseline(
@@ -61,6 +62,29 @@ TOKEN_ROTATION = Migration(
     ),
 )
 
-MIGRATIONS: tuple[Migration, ...] = (BASELINE, TOKEN_ROTATION)
+LEFT_BEFORE = """
+insert into departures (workspace, due_at) select tenant, removed_at + {} from installations where removed_at is not null
+"""
+DEPARTED = Migration(
+    "departures",
+    (
+        AddTable(
+            Table(
+                "departures",
+                (Column("workspace", "text"), Column("due_at", "time"), Column("forgetting_until", "time", null=True)),
+                ("workspace",),
+                shared=True,
+            )
+        ),
+        # Those that left before the version that deletes: after thirty days, as it says.
+        Statements(
+            postgres=(LEFT_BEFORE.format("interval '30 days'"),),
+            sqlite=(LEFT_BEFORE.format(30 * 86_400_000_000),),
+            additive=True,
+        ),
+    ),
+)
 
-BOT = Schema("bot", (INSTALLATIONS, STATES, KEPT_EVENTS, OVERHEARD), MIGRATIONS)
+MIGRATIONS: tuple[Migration, ...] = (BASELINE, TOKEN_ROTATION, DEPARTED)
+
+BOT = Schema("bot", (INSTALLATIONS, STATES, KEPT_EVENTS, OVERHEARD, DEPARTURES), MIGRATIONS)

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
+from datetime import timedelta
 from functools import cached_property
 from pathlib import Path
 from typing import Self
@@ -25,6 +26,7 @@ from bot.actions import Decisions
 from bot.bolt import InstallFlow, make_bolt, oauth_settings
 from bot.clients import Clients, CredentialSource, EitherSource, OneWorkspace
 from bot.commands import Commands
+from bot.departures import Departures
 from bot.dispatch import Dispatch
 from bot.files import SlackFiles
 from bot.history import SlackHistory
@@ -73,7 +75,7 @@ class Service:
         self.engine = Engine(
             store=self.store, pubsub=pubsub or _pubsub(settings), worker=worker, clock=clock, concurrency=settings.concurrency,
             lease_s=settings.lease_s, beat_s=settings.beat_s, poll_s=settings.poll_s, deployment=settings.deployment,
-            exporters=_exporters(settings), grace_s=settings.grace_s, retention=Retention(runs_days=settings.retention_days),
+            exporters=_exporters(settings), sweeps=(self._forget_departed,), grace_s=settings.grace_s, retention=Retention(runs_days=settings.retention_days),
             tenant_concurrency=settings.tenant_concurrency or max(1, settings.concurrency * 4 // 5),
         )  # fmt: skip
         keyring = _keyring(settings)
@@ -82,9 +84,11 @@ class Service:
             client=AsyncWebClient(base_url=settings.slack_api_url, timeout=5, retry_handlers=[]),
             client_id=settings.slack_client_id, client_secret=settings.slack_client_secret.get_secret_value(),
         )  # fmt: skip
-        self.installs = Installs(self.store, keyring, self.rotation)
+        departures = Departures(self.store, kept=timedelta(days=settings.departed_days))
+        self.installs = Installs(self.store, keyring, self.rotation, departures)
+        self.credentials = _credentials(settings, self.installs)
         self.clients = Clients(
-            _credentials(settings, self.installs),
+            self.credentials,
             api_url=settings.slack_api_url,
             timeout_s=settings.delivery_deadline_s / 2,
         )
@@ -101,6 +105,9 @@ class Service:
         self.agent = self._agent(self.model, guidance or Guidance(), before_tool)
         self.engine.add(*self.agent.workflows, *self.reports.workflows)
         self.ingress = Ingress(self.engine, self.agent, self.clients, self.dedup, self.installs)
+
+    async def _forget_departed(self) -> int:
+        return await self.installs.forget_departed(self.credentials)
 
     def _agent(self, model: Model, guidance: Guidance, before_tool: BeforeTool | None) -> Agent:
         return make_agent(

@@ -48,6 +48,7 @@ class Settings(BaseSettings):
     grace_s: float = Field(5.0, alias="THREADLINE_GRACE_S", ge=0, le=25)
     deployment: str = Field("", alias="THREADLINE_DEPLOYMENT")
     retention_days: float = Field(90.0, alias="THREADLINE_RETENTION_DAYS", ge=1)
+    departed_days: float = Field(30.0, alias="THREADLINE_DEPARTED_RETENTION_DAYS", ge=0)
     redis_prefix: str = Field("threadline", alias="THREADLINE_REDIS_PREFIX")
     delivery_deadline_s: float = Field(8.0, alias="THREADLINE_DELIVERY_DEADLINE_S", gt=0, le=60)
     otlp_endpoint: str = Field("", alias="OTEL_EXPORTER_OTLP_ENDPOINT")

@@ -167,9 +167,9 @@ class EmulatorClient:
     async def set_request_url(self, request_url: str | list[str]) -> None:
         await self._call("POST", "config", json={"request_url": request_url})
 
-    async def uninstall(self, team: str = "") -> None:
-        """Remove the app from a workspace, as an admin would."""
-        await self._call("POST", "uninstall", params={"team": team})
+    async def uninstall(self, team: str = "", *, tell: bool = True) -> None:
+        """Remove the app from a workspace, as an admin would. Without `tell` the app's events are left to the caller."""
+        await self._call("POST", "uninstall", params={"team": team, "tell": "yes" if tell else "no"})
 
     async def wait_for(
         self, predicate: Callable[[], Awaitable[T | None]], *, timeout_s: float = 10.0, what: str = "the condition"

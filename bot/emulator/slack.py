@@ -100,13 +100,14 @@ class Slack:
                 body["parent_user_id"] = root.user_id
         return body
 
-    def remove_app(self, workspace: Workspace, *, error: str) -> None:
-        """End the installation in `workspace`: its token answers `error` from now on, and the app is told."""
+    def remove_app(self, workspace: Workspace, *, error: str, tell: bool = True) -> None:
+        """End the installation in `workspace`: its token answers `error` from now on, and the app is told, unless that comes later."""
         installation = workspace.installation
         if installation is None:
             return
         ts = self.clock.timestamp()
-        self.emit(workspace.id, events.app_uninstalled(ts=ts), events.tokens_revoked(installation, ts=ts))
+        if tell:
+            self.emit(workspace.id, events.app_uninstalled(ts=ts), events.tokens_revoked(installation, ts=ts))
         installation.revoked = error
         self.revoked[installation.token] = installation
         workspace.installation = None

@@ -11,7 +11,7 @@ import pytest
 from bot.installs import INSTALLATIONS, KEPT_EVENTS, STATES
 from tests.bot.bench import HARBOR, HARBOR_BOT, NORTHWIND, Bench, Page, envelope, message_event
 from tests.waiting import until
-from workflows.storage import Select
+from workflows.storage import Select, StoreUnavailableError
 
 BOTH = pytest.mark.parametrize("storage", ["sqlite", "servers"], indirect=True)
 SERVERS = pytest.mark.parametrize("storage", ["servers"], indirect=True)
@@ -236,6 +236,7 @@ async def test_what_is_kept_has_a_limit(bench: Bench) -> None:
 async def test_an_uninstall_takes_the_token_away_at_once(bench: Bench, order: tuple[str, str]) -> None:
     await bench.install()
     token = await harbor_token(bench)
+    await bench.people.uninstall(HARBOR, tell=False)
     for kind in order:
         assert (await bench.post_json(_left(kind, at=int(time.time())))).status == 200
     assert await bench.service.installs.credentials(HARBOR) is None
@@ -284,6 +285,49 @@ async def test_an_old_uninstall_does_not_end_a_new_installation(bench: Bench, ki
     if when.startswith("after"):
         assert (await bench.post_json(late)).status == 200
     assert await bench.service.installs.credentials(HARBOR) is not None
+
+
+@pytest.mark.parametrize("kind", ["app_uninstalled", "tokens_revoked"])
+async def test_an_uninstall_told_seconds_after_the_next_install_ends_nothing(bench: Bench, kind: str) -> None:
+    """Both lie in one second, and no clock could tell them apart: the token works."""
+    await bench.install()
+    await bench.people.uninstall(HARBOR, tell=False)
+    told = _left(kind, at=int(time.time()))
+    await bench.install()
+    assert (await bench.post_json(told)).status == 200
+    ts = await bench.people.post_message("#ads", "@dana", f"@Threadline {QUESTION}")
+    await bench.answer(ts, "#ads")
+
+
+async def test_an_uninstall_is_asked_for_again_while_slack_still_takes_the_token_or_does_not_say(bench: Bench) -> None:
+    await bench.install()
+    told = _left("app_uninstalled", at=int(time.time()) + 60)
+    assert (await bench.post_json(told)).status == 503, "Slack says that the app left, and takes its token"
+    await bench.people.uninstall(HARBOR, tell=False)
+    await bench.people.fault("auth.test", "http_500")
+    assert (await bench.post_json(told)).status == 503
+    assert await bench.service.installs.credentials(HARBOR) is not None
+    assert (await bench.post_json(told)).status == 200
+    assert await bench.service.installs.credentials(HARBOR) is None
+
+
+async def test_an_uninstall_that_is_cut_off_is_finished_by_its_redelivery(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await bench.install()
+    await bench.people.command("#ads", "@dana", "/summaries", "every monday 9:00")
+    await bench.people.uninstall(HARBOR, tell=False)
+
+    async def away(*_: Any, **__: Any) -> None:
+        raise StoreUnavailableError("away")
+
+    with monkeypatch.context() as cut:
+        cut.setattr(bench.service.store, "delete_schedule", away)
+        assert (await bench.post_json(_left("app_uninstalled", at=int(time.time())))).status == 503
+    assert await bench.service.desk.scheduled(tenant=HARBOR, channel="C0HARBORADS") is not None
+    assert (await bench.post_json(_left("app_uninstalled", at=int(time.time())))).status == 200
+    assert await bench.service.desk.scheduled(tenant=HARBOR, channel="C0HARBORADS") is None
+    assert await bench.service.installs.credentials(HARBOR) is None
 
 
 async def test_the_same_thread_in_two_workspaces_is_two_conversations(bench: Bench) -> None:

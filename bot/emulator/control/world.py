@@ -109,7 +109,11 @@ async def trouble_sockets(slack: Slack, request: web.Request) -> Json:
 
 
 async def uninstall(slack: Slack, request: web.Request) -> Json:
-    slack.remove_app(find_workspace(slack, request.query.get("team", "")), error="account_inactive")
+    slack.remove_app(
+        find_workspace(slack, request.query.get("team", "")),
+        error="account_inactive",
+        tell=request.query.get("tell") != "no",
+    )
     return {}
 
 
