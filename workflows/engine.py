@@ -3,6 +3,7 @@
 import asyncio
 import random
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import replace
 from functools import partial
 from typing import Any, Self, TypeVar
@@ -122,7 +123,10 @@ class Engine:
     # Life
 
     async def open(self) -> None:
-        """Connect, and begin to work runs if this process is a worker. Raises StoreUnavailableError, SchemaError."""
+        """Connect, and begin to work runs if this process is a worker. May be called again after it raised, or else the engine is to be closed.
+
+        Raises StoreUnavailableError, SchemaError.
+        """
         await self.store.open()
         await self.execution.open(self.workflows, pubsub=self.pubsub, tracer=self.tracer)
         self._spans.start()
@@ -130,17 +134,22 @@ class Engine:
             self.clock.start()
 
     async def close(self) -> None:
-        """Hand over every run at its next step boundary, and disconnect."""
-        if self.clock is not None:
-            await self.clock.stop()
-        await self.execution.close()
-        await self._lifecycle.close()
-        await self._spans.close()
-        await self.pubsub.close()
-        await self.store.close()
+        """Hand over every run at its next step boundary, and disconnect. What fails to close keeps nothing else open; it is raised at the end."""
+        async with AsyncExitStack() as closing:  # the last one first
+            closing.push_async_callback(self.store.close)
+            closing.push_async_callback(self.pubsub.close)
+            closing.push_async_callback(self._spans.close)
+            closing.push_async_callback(self._lifecycle.close)
+            closing.push_async_callback(self.execution.close)
+            if self.clock is not None:
+                closing.push_async_callback(self.clock.stop)
 
     async def __aenter__(self) -> Self:
-        await self.open()
+        try:
+            await self.open()
+        except BaseException:
+            await self.close()
+            raise
         return self
 
     async def __aexit__(self, *_: object) -> None:

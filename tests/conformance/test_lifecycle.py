@@ -1,4 +1,4 @@
-"""What is told of runs over the bus, after the commit that made it so. One suite, every store."""
+"""What is told of runs over the bus, after the commit that made it so. One suite, every store, and a bus in the process and on Redis."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -11,7 +11,7 @@ from tests.conformance.conftest import AnyStore
 from tests.conformance.engines import Boot, _leave, in_state, kill
 from tests.waiting import Seen, until
 from workflows import Effect, Engine, RunState, StepContext, Workflow, step, workflow
-from workflows.pubsub import Event, MemoryPubSub, PubSubUnavailableError
+from workflows.pubsub import Event, MemoryPubSub, PubSubUnavailableError, RedisPubSub
 from workflows.pubsub.hints import run_topic, wake_topic
 from workflows.running.lifecycle import LIMIT, RESULTS, Lifecycle
 from workflows.storage.base import NewRun
@@ -54,9 +54,16 @@ def work() -> Work:
     return Work()
 
 
-@pytest.fixture
-async def bus() -> AsyncIterator[MemoryPubSub]:
-    bus = MemoryPubSub(quiet=True)
+Bus = MemoryPubSub | RedisPubSub
+
+
+@pytest.fixture(params=["memory", "redis"])
+async def bus(request: pytest.FixtureRequest) -> AsyncIterator[Bus]:
+    bus: Bus
+    if request.param == "memory":
+        bus = MemoryPubSub(quiet=True)
+    else:
+        bus = RedisPubSub(request.getfixturevalue("redis_url"), request.getfixturevalue("redis_prefix"), block_ms=200)
     yield bus
     await bus.close()
 
@@ -64,7 +71,7 @@ async def bus() -> AsyncIterator[MemoryPubSub]:
 class Shared:
     """A bus that outlives the engines on it."""
 
-    def __init__(self, bus: MemoryPubSub) -> None:
+    def __init__(self, bus: Bus) -> None:
         self._bus = bus
 
     def __getattr__(self, name: str) -> Any:
@@ -75,7 +82,7 @@ class Shared:
 
 
 @pytest.fixture
-async def engine(make_store: Callable[[], AnyStore], bus: MemoryPubSub, work: Work) -> AsyncIterator[Engine]:
+async def engine(make_store: Callable[[], AnyStore], bus: Bus, work: Work) -> AsyncIterator[Engine]:
     """It never polls: only what it is told makes it look."""
     engine = Engine(store=make_store(), pubsub=Shared(bus), workflows=work.flows, poll_s=3600, lease_s=3600)
     await engine.open()
@@ -88,9 +95,7 @@ async def begin(engine: Engine, work: Work, what: str) -> str:
     return run.id
 
 
-async def test_a_background_run_is_told_of_from_its_beginning_to_its_end(
-    engine: Engine, bus: MemoryPubSub, work: Work
-) -> None:
+async def test_a_background_run_is_told_of_from_its_beginning_to_its_end(engine: Engine, bus: Bus, work: Work) -> None:
     of_parent, of_child, results = Seen(), Seen(), Seen()
     await bus.subscribe(RESULTS, results)
     parent = await begin(engine, work, "wait")
@@ -125,7 +130,7 @@ async def test_a_background_run_is_told_of_from_its_beginning_to_its_end(
 
 @pytest.mark.parametrize(("what", "types"), [("fail", ["failed"]), ("wait", ["cancelled"])])
 async def test_another_end_is_told_as_what_it_is(
-    engine: Engine, bus: MemoryPubSub, work: Work, what: str, types: list[str]
+    engine: Engine, bus: Bus, work: Work, what: str, types: list[str]
 ) -> None:
     results = Seen()
     await bus.subscribe(RESULTS, results)
@@ -139,7 +144,7 @@ async def test_another_end_is_told_as_what_it_is(
     await in_state(engine, parent, RunState.DONE, tenant="T1")
 
 
-async def test_a_run_that_sleeps_is_told_of_as_suspended(engine: Engine, bus: MemoryPubSub, work: Work) -> None:
+async def test_a_run_that_sleeps_is_told_of_as_suspended(engine: Engine, bus: Bus, work: Work) -> None:
     await begin(engine, work, "sleep")
     await until(lambda: bool(work.child_id), "the child")
     of_child = Seen()
@@ -149,7 +154,7 @@ async def test_a_run_that_sleeps_is_told_of_as_suspended(engine: Engine, bus: Me
 
 
 async def test_a_worker_elsewhere_is_woken_for_its_queue_and_for_the_parent(
-    make_store: Callable[[], AnyStore], bus: MemoryPubSub, work: Work
+    make_store: Callable[[], AnyStore], bus: Bus, work: Work
 ) -> None:
     """Neither of the two polls: one serves the parent's queue, the other the child's."""
     engines = []
@@ -166,7 +171,7 @@ async def test_a_worker_elsewhere_is_woken_for_its_queue_and_for_the_parent(
 
 
 async def test_a_run_of_any_queue_wakes_a_worker_that_serves_it(
-    make_store: Callable[[], AnyStore], bus: MemoryPubSub, work: Work
+    make_store: Callable[[], AnyStore], bus: Bus, work: Work
 ) -> None:
     engine = Engine(
         store=make_store(), pubsub=Shared(bus), workflows=work.flows, queues=["gpu"], poll_s=3600, lease_s=3600
@@ -179,9 +184,7 @@ async def test_a_run_of_any_queue_wakes_a_worker_that_serves_it(
     await _leave(engine)
 
 
-async def test_the_death_of_a_background_run_is_told_and_wakes_its_parent(
-    boot: Boot, bus: MemoryPubSub, work: Work
-) -> None:
+async def test_the_death_of_a_background_run_is_told_and_wakes_its_parent(boot: Boot, bus: Bus, work: Work) -> None:
     results = Seen()
     await bus.subscribe(RESULTS, results)
     async with boot(*work.flows, worker=False) as web:

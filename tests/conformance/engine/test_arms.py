@@ -5,9 +5,10 @@ import asyncio
 import pytest
 
 from tests.conformance.engine.steps import READ, boom, double
-from tests.conformance.engines import Boot
+from tests.conformance.engines import Boot, until
 from workflows import (
     RunFailedError,
+    StepContext,
     step,
     workflow,
 )
@@ -71,3 +72,60 @@ class TestParallelAndForeach:
             assert peak == 2
             assert {record.path for record in await run.steps()} == {"upto", *(f"each[{n}]" for n in range(5))}
             assert await (await engine.start(flow, 0)).result(timeout=10) == []
+
+
+class TestLimit:
+    """`parallel(limit=…)`: never more arms at once."""
+
+    async def test_no_more_arms_run_at_once_and_all_run(self, boot: Boot) -> None:
+        running, peak, full = 0, 0, asyncio.Event()
+
+        async def arm(n: int) -> int:
+            nonlocal running, peak
+            running += 1
+            peak = max(peak, running)
+            if running == 2:
+                full.set()
+            await full.wait()
+            await asyncio.sleep(0)
+            running -= 1
+            return n
+
+        arms = [step(id=f"arm-{number}", effect=READ)(arm) for number in range(5)]
+        flow = workflow("w").then(double).parallel(*arms, limit=2).commit()
+        async with boot(flow) as engine:
+            output = await (await engine.start(flow, 1)).result(timeout=10)
+            assert output == {f"arm-{number}": 2 for number in range(5)}
+            assert peak == 2
+
+    async def test_arms_within_an_arm_take_no_place_of_their_own(self, boot: Boot) -> None:
+        """The limit counts the arms of its own entry; a nested workflow is one of them."""
+        gate = asyncio.Barrier(2)
+
+        async def arm(n: int) -> int:
+            await gate.wait()
+            return n
+
+        inner = workflow("inner").parallel(step(id="a", effect=READ)(arm), step(id="b", effect=READ)(arm)).commit()
+        flow = workflow("w").parallel(inner, double, limit=1).commit()
+        async with boot(flow) as engine:
+            output = await (await engine.start(flow, 1)).result(timeout=10)
+            assert output == {"inner": {"a": 1, "b": 1}, "double": 2}
+
+    @pytest.mark.store_only("an arm that waits in Temporal keeps its place")
+    async def test_an_arm_that_waits_for_an_answer_gives_its_place_up(self, boot: Boot) -> None:
+        async def asks(n: int, ctx: StepContext) -> int:
+            return n + await ctx.suspend({}, resume=int)
+
+        arms = [step(id=f"arm-{number}", effect=READ)(asks) for number in range(3)]
+        flow = workflow("w").parallel(*arms, limit=1).commit()
+        async with boot(flow) as engine:
+            run = await engine.start(flow, 1)
+
+            async def all_asked() -> bool:
+                return len(await run.suspensions()) == 3
+
+            await until(all_asked)
+            for number in (2, 0, 1):
+                await run.resume(10 * number, path=f"arm-{number}")
+            assert await run.result(timeout=10) == {"arm-0": 1, "arm-1": 11, "arm-2": 21}

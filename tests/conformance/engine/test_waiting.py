@@ -1,7 +1,7 @@
 """Sleeps, waits for signals, and suspensions."""
 
 import asyncio
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -9,6 +9,7 @@ import pytest
 from tests.conformance.engine.steps import READ, Order, double, increment
 from tests.conformance.engines import Boot, in_state, move_clock, until
 from workflows import (
+    RunFailedError,
     RunState,
     StepContext,
     step,
@@ -40,6 +41,35 @@ class TestWaiting:
             assert [record for record in await run.steps() if record.path.endswith("@until")] == before
             await move_clock(engine, timedelta(hours=2))
             assert await run.result(timeout=10) == 2
+
+    async def test_sleep_until_wakes_at_its_time_and_not_before(self, boot: Boot) -> None:
+        async def at(n: int, ctx: StepContext) -> datetime:
+            return await ctx.now() + timedelta(hours=n)
+
+        flow = (
+            workflow("w").then(step(id="at", effect=READ)(at)).sleep_until(lambda at: at).map(lambda at: 1).then(double)
+        ).commit()
+        async with boot(flow) as engine:
+            run = await engine.start(flow, 3)
+            await in_state(engine, run.id, RunState.SUSPENDED)
+            await move_clock(engine, timedelta(hours=2))
+            await engine.signal(run.id, "hello")  # which makes it look
+            await in_state(engine, run.id, RunState.SUSPENDED)
+            assert [record.path for record in await run.steps() if record.status == "ok"] == ["at"]
+            await move_clock(engine, timedelta(hours=4))
+            assert await run.result(timeout=10) == 2
+
+    async def test_a_time_that_is_past_is_not_waited_for(self, boot: Boot) -> None:
+        flow = workflow("w").sleep_until(datetime(2020, 1, 1, tzinfo=UTC)).then(double).commit()
+        async with boot(flow) as engine:
+            assert await (await engine.start(flow, 1)).result(timeout=10) == 2
+
+    async def test_a_time_without_a_zone_fails_the_run_and_says_so(self, boot: Boot) -> None:
+        flow = workflow("w").sleep_until(lambda n: datetime(2100, 1, 1)).then(double).commit()
+        async with boot(flow) as engine:
+            run = await engine.start(flow, 1)
+            with pytest.raises(RunFailedError, match=r"the time of sleep-0.*timezone"):
+                await run.result(timeout=10)
 
     async def test_wait_for_takes_the_signals_payload(self, boot: Boot) -> None:
         flow = workflow("w").wait_for("go", Order).commit()
