@@ -21,6 +21,7 @@ class SlackPeople:
     def __init__(self, clients: Clients) -> None:
         self._clients = clients
         self._known: dict[tuple[str, str], tuple[float, Person, bool]] = {}
+        self._teams: dict[tuple[str, str], str] = {}
 
     async def person(self, tenant: str, user_id: str) -> Person:
         found = await self._look(tenant, user_id)
@@ -31,6 +32,11 @@ class SlackPeople:
         self._known.pop((tenant, user_id), None)
         found = await self._look(tenant, user_id)
         return found[1] if found else None
+
+    async def team(self, tenant: str, user_id: str) -> str:
+        """The workspace a person is of: in an organization, or a channel shared with another company, not the tenant."""
+        await self._look(tenant, user_id)
+        return self._teams.get((tenant, user_id)) or tenant
 
     async def _look(self, tenant: str, user_id: str) -> tuple[Person, bool] | None:
         known = self._known.get((tenant, user_id))
@@ -57,7 +63,9 @@ class SlackPeople:
         admin = not outside and bool(user.get("is_admin") or user.get("is_owner") or user.get("is_primary_owner"))
         if len(self._known) >= LIMIT:
             self._known.clear()
+            self._teams.clear()
         self._known[tenant, user_id] = (time.monotonic(), person, admin)
+        self._teams[tenant, user_id] = str(user.get("team_id") or tenant)
         return person, admin
 
 

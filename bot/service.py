@@ -93,7 +93,7 @@ class Service:
             timeout_s=settings.delivery_deadline_s / 2,
         )
         self.people = SlackPeople(self.clients)
-        self.channel = SlackChannel(self.clients, deadline_s=settings.delivery_deadline_s)
+        self.channel = SlackChannel(self.clients, deadline_s=settings.delivery_deadline_s, team_of=self.people.team)
         self.platform = platform or SandboxPlatform(self.store, clock=self.store.now)
         self.reports = make_reports(self.platform, self.channel)
         self.desk = ReportDesk(self.engine, self.reports)

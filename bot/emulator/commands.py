@@ -57,7 +57,8 @@ def _fields(slack: Slack, channel: Channel, user: User, typed: tuple[str, str], 
         "command": typed[0],
         "text": typed[1],
         "api_app_id": slack.config.app_id,
-        "is_enterprise_install": "false",
+        "is_enterprise_install": "true" if workspace.org_wide else "false",  # a string, unlike everywhere else
+        **({"enterprise_id": workspace.org.id, "enterprise_name": workspace.org.name} if workspace.org else {}),
         "response_url": f"{slack.url}/response/{response_id}",
         "trigger_id": slack.interactions.new_trigger(workspace.id, user.id),
     }

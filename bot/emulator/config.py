@@ -53,6 +53,7 @@ class EmulatorConfig:
     asks for; the first workspace's `bot_token` does not, like any that was given out before it was switched on.
     An `app_token` (``xapp-…``) switches Socket Mode on: everything goes over the connections that the app opens with it, nothing is
     POSTed.
+    With `grid` there is an Enterprise Grid organization with two workspaces besides, and the app can be installed in all of it at once.
     `mention_order` says which event of the pair for one mention is sent first; Slack promises neither.
     """
 
@@ -74,6 +75,7 @@ class EmulatorConfig:
     state_path: Path | None = None
     token_rotation: bool = False
     app_token: str = ""
+    grid: bool = False
 
 
 def request_urls(value: str | tuple[str, ...] | list[str]) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from aiohttp import web
 
 from bot.emulator.ids import new_secret
 from bot.emulator.slack import Grant, Slack
-from bot.emulator.workspace import User, Workspace
+from bot.emulator.workspace import Organization, User, Workspace
 
 CODE_LIFE_S = 600.0
 PLACE_COOKIE = "local_slack_place"
@@ -47,6 +47,12 @@ async def ask(slack: Slack, request: web.Request) -> web.StreamResponse:
     admins = [(w, person) for w in slack.workspaces.values() for person in w.people if person.is_admin]
     chosen = _chosen(admins, request.query.get("team", ""), request.cookies.get(PLACE_COOKIE, ""))
     options = [
+        f'<option value="{workspace.org.id}:{person.id}">The whole of {html.escape(workspace.org.name)}, as '
+        f"{html.escape(person.real_name)}</option>"
+        for workspace, person in admins
+        if workspace.org and _first_of(slack, workspace.org) is workspace
+    ]
+    options += [
         f'<option value="{workspace.id}:{person.id}"{" selected" if (workspace, person) == chosen else ""}>'
         f"{html.escape(workspace.name)}, as {html.escape(person.real_name)}</option>"
         for workspace, person in admins
@@ -97,13 +103,22 @@ async def decide(slack: Slack, request: web.Request) -> web.StreamResponse:
     if form.get("decision") != "allow":
         return _redirect(redirect_uri, {"error": "access_denied", **answer})
     team_id, _, user_id = form.get("installer", "").partition(":")
-    workspace = slack.workspaces.get(team_id)
-    if workspace is None or user_id not in workspace.users:
+    if not any(user_id in place.users for place in slack.workspaces.values() if team_id in _ids(place)):
         return _failure("That workspace does not exist.")
     code = new_secret("code.")
     expires_s = slack.clock.now() + CODE_LIFE_S
     slack.grants[code] = Grant(team_id, user_id, redirect_uri, tuple(_scopes(form)), expires_s)
     return _redirect(redirect_uri, {"code": code, **answer})
+
+
+def _ids(place: Workspace) -> set[str]:
+    """What an installation may name to come to a workspace: itself, or its organization."""
+    return {place.id, place.org.id} if place.org else {place.id}
+
+
+def _first_of(slack: Slack, org: Organization) -> Workspace:
+    """The workspace whose admins speak for the organization."""
+    return next(one for one in slack.workspaces.values() if one.org == org)
 
 
 def _problem(slack: Slack, fields: Mapping[str, str]) -> str:

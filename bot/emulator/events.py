@@ -6,11 +6,13 @@ from bot.emulator.workspace import Channel, Installation, Json, Workspace
 
 def envelope(event: Json, workspace: Workspace, *, app_id: str, now_s: float, event_id: str = "") -> Json:
     """Wrap `event` as Slack does: one entry in `authorizations`, the bot that is told."""
+    org_id = workspace.org.id if workspace.org else None
     return {
         "token": "deprecated-verification-token",
         "team_id": workspace.id,
+        **({"enterprise_id": org_id} if org_id else {}),
         "context_team_id": workspace.id,
-        "context_enterprise_id": None,
+        "context_enterprise_id": org_id,
         "api_app_id": app_id,
         "event": event,
         "type": "event_callback",
@@ -18,11 +20,11 @@ def envelope(event: Json, workspace: Workspace, *, app_id: str, now_s: float, ev
         "event_time": int(now_s),
         "authorizations": [
             {
-                "enterprise_id": None,
+                "enterprise_id": org_id,
                 "team_id": workspace.id,
                 "user_id": workspace.bot_user_id,
                 "is_bot": True,
-                "is_enterprise_install": False,
+                "is_enterprise_install": workspace.org_wide,
             }
         ],
         "is_ext_shared_channel": False,

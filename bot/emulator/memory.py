@@ -145,6 +145,9 @@ def restore(slack: Slack, memory: Remembered) -> None:
     """Put `memory` into a Slack that was just made; call it once the Slack's own address is known."""
     slack.clock.advance(memory.clock_offset_s - slack.clock.offset_s)
     slack.workspaces = {workspace.id: workspace for workspace in memory.workspaces}
+    shared = {one.installation.token: one.installation for one in memory.workspaces if one.installation}
+    for workspace in memory.workspaces:  # an organization's workspaces have one installation between them
+        workspace.installation = shared[workspace.installation.token] if workspace.installation else None
     slack.revoked = {installation.token: installation for installation in memory.revoked}
     slack.grants = memory.grants
     slack.files.put(memory.files)

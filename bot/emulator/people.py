@@ -157,8 +157,8 @@ def interaction(slack: Slack, user: User, kind: str) -> Json:
         "token": "deprecated-verification-token",
         "trigger_id": slack.interactions.new_trigger(user.team_id, user.id),
         "team": {"id": workspace.id, "domain": workspace.domain},
-        "enterprise": None,
-        "is_enterprise_install": False,
+        "enterprise": {"id": workspace.org.id, "name": workspace.org.name} if workspace.org else None,
+        "is_enterprise_install": workspace.org_wide,
     }
 
 

@@ -81,12 +81,18 @@ def app_message(slack: Slack, installation: Installation, channel_id: str, text:
     return Message(
         slack.clock.timestamp(),
         channel_id,
-        installation.team_id,
+        _team_of(slack, installation, channel_id),
         installation.bot_user_id,
         text,
         bot_id=installation.bot_id,
         app_id=slack.config.app_id,
     )
+
+
+def _team_of(slack: Slack, installation: Installation, channel_id: str) -> str:
+    """An org-wide installation speaks in the workspace of the channel."""
+    workspace = slack.workspace_of(channel_id) if installation.org_id else None
+    return workspace.id if workspace else installation.team_id
 
 
 def with_block_ids(blocks: list[Json]) -> list[Json]:

@@ -1,7 +1,7 @@
-"""The two workspaces every local Slack starts with."""
+"""The two workspaces every local Slack starts with, and an organization for those that ask for one."""
 
 from bot.emulator.config import EmulatorConfig
-from bot.emulator.workspace import Channel, Installation, User, Workspace
+from bot.emulator.workspace import Channel, Installation, Organization, User, Workspace
 
 
 def northwind(config: EmulatorConfig) -> Workspace:
@@ -40,18 +40,48 @@ def harbor(config: EmulatorConfig) -> Workspace:
     return workspace
 
 
+def meridian(config: EmulatorConfig) -> tuple[Workspace, Workspace]:
+    """Meridian Group: an organization of two workspaces, whose bot user is the same in both."""
+    org = Organization("E0MERIDIAN", "Meridian Group")
+    europe = Workspace(
+        "T0MERIDIANEU", "Meridian Europe", "meridian-europe", "U0THREADMERIDIAN", "B0THREADMERIDIAN", org=org
+    )
+    asia = Workspace("T0MERIDIANAS", "Meridian Asia", "meridian-asia", "U0THREADMERIDIAN", "B0THREADMERIDIAN", org=org)
+    noor = User("U0NOOR", europe.id, "noor", "Noor Haddad", "Europe/Paris", is_admin=True, title="Marketing Director")
+    kenji = User("U0KENJI", asia.id, "kenji", "Kenji Mori", "Asia/Tokyo", is_admin=True, title="Performance Marketing")
+    for workspace, person, name in ((europe, noor, "launches"), (asia, kenji, "performance")):
+        _add_users(workspace, config, person)
+        _add_channels(workspace, Channel(f"C0MERIDIAN{name.upper()}", workspace.id, name, "channel", [person.id], ""))
+    return europe, asia
+
+
 def install(workspace: Workspace, token: str, *, scopes: tuple[str, ...], installer_id: str) -> Installation:
     """Put the app into `workspace`: it joins the first two channels and opens a direct message with everybody."""
-    workspace.installation = Installation(
-        workspace.id, token, workspace.bot_user_id, workspace.bot_id, scopes, installer_id
-    )
+    made = Installation(workspace.id, token, workspace.bot_user_id, workspace.bot_id, scopes, installer_id)
+    return _moved_in(workspace, made)
+
+
+def install_in_org(
+    workspaces: list[Workspace], token: str, *, scopes: tuple[str, ...], installer_id: str
+) -> Installation:
+    """Put the app into every one of an organization's `workspaces`, under one token."""
+    first = workspaces[0]
+    assert first.org is not None
+    made = Installation("", token, first.bot_user_id, first.bot_id, scopes, installer_id, org_id=first.org.id)
+    for workspace in workspaces:
+        _moved_in(workspace, made)
+    return made
+
+
+def _moved_in(workspace: Workspace, installation: Installation) -> Installation:
+    workspace.installation = installation
     public = [channel for channel in workspace.channels.values() if channel.kind == "channel"]
     for channel in public[:2]:
         if workspace.bot_user_id not in channel.members:
             channel.members.append(workspace.bot_user_id)
     for person in workspace.people:
         workspace.direct_message(person.id)
-    return workspace.installation
+    return installation
 
 
 def _add_users(workspace: Workspace, config: EmulatorConfig, *people: User) -> None:

@@ -71,7 +71,7 @@ async def _download(slack: Slack, request: web.Request) -> web.StreamResponse:
     scheme, _, token = request.headers.get("Authorization", "").partition(" ")
     caller = slack.installation_of(token) if scheme == "Bearer" else None
     valid = caller is not None and not caller.revoked and not caller.expired(token, now_s=slack.clock.now())
-    allowed = caller is not None and valid and "files:read" in caller.scopes and caller.team_id == team_id
+    allowed = caller is not None and valid and "files:read" in caller.scopes and slack.has_app(caller, team_id)
     if file is None or file.content is None or file.team_id != team_id or not allowed:
         return web.Response(text=LOGIN_PAGE, content_type="text/html")
     return web.Response(body=file.content, content_type=file.mimetype)

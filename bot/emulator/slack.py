@@ -18,7 +18,7 @@ from bot.emulator.workspace import Channel, Installation, Json, User, Workspace
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """An OAuth code: what was allowed, until `expires_s`."""
+    """An OAuth code: what was allowed, until `expires_s`, in a workspace, or in the whole organization that `team_id` names."""
 
     team_id: str
     user_id: str
@@ -49,7 +49,8 @@ class Slack:
     @classmethod
     def create(cls, config: EmulatorConfig, clock: Clock) -> "Slack":
         updates = Updates()
-        workspaces = {workspace.id: workspace for workspace in (seed.northwind(config), seed.harbor(config))}
+        made = [seed.northwind(config), seed.harbor(config), *(seed.meridian(config) if config.grid else ())]
+        workspaces = {workspace.id: workspace for workspace in made}
         return cls(
             config,
             clock,
@@ -70,6 +71,11 @@ class Slack:
         live = (workspace.installation for workspace in self.workspaces.values())
         known = next((one for one in live if one and one.knows(token)), None)
         return known or next((one for one in self.revoked.values() if one.knows(token)), None)
+
+    def has_app(self, installation: Installation, team_id: str) -> bool:
+        """Whether `installation` is that of the workspace `team_id`, or of its organization."""
+        workspace = self.workspaces.get(team_id)
+        return workspace is not None and workspace.installation is installation
 
     def workspace_of(self, channel_id: str) -> Workspace | None:
         return next((one for one in self.workspaces.values() if channel_id in one.channels), None)
@@ -110,8 +116,9 @@ class Slack:
             self.emit(workspace.id, events.app_uninstalled(ts=ts), events.tokens_revoked(installation, ts=ts))
         installation.revoked = error
         self.revoked[installation.token] = installation
-        workspace.installation = None
-        for channel in workspace.channels.values():
-            if channel.kind != "im" and workspace.bot_user_id in channel.members:
-                channel.members.remove(workspace.bot_user_id)
-        self.updates.publish("workspace", team=workspace.id)
+        for each in [one for one in self.workspaces.values() if one.installation is installation]:
+            each.installation = None
+            for channel in each.channels.values():
+                if channel.kind != "im" and each.bot_user_id in channel.members:
+                    channel.members.remove(each.bot_user_id)
+            self.updates.publish("workspace", team=each.id)

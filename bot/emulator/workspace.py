@@ -38,9 +38,17 @@ class Channel:
         return next((member for member in self.members if member != user_id), user_id)
 
 
+@dataclass(frozen=True, slots=True)
+class Organization:
+    """An Enterprise Grid organization; its workspaces name it."""
+
+    id: str
+    name: str
+
+
 @dataclass(slots=True)
 class Installation:
-    """The app in one workspace. `revoked` is the error its token gets from now on, empty while it is good.
+    """The app in one workspace, or with `org_id` in every workspace of an organization (`team_id` is then empty). `revoked` is the error its token gets from now on, empty while it is good.
 
     With token rotation the token is good until `expires_s`, and `refresh_token` gets the next pair, once. `former` are the tokens
     before it with their times.
@@ -56,6 +64,7 @@ class Installation:
     refresh_token: str = ""
     expires_s: float | None = None
     former: dict[str, float] = field(default_factory=dict)
+    org_id: str = ""
 
     def knows(self, token: str) -> bool:
         """Whether `token` is this installation's, expired or not."""
@@ -84,6 +93,12 @@ class Workspace:
     users: dict[str, User] = field(default_factory=dict)
     channels: dict[str, Channel] = field(default_factory=dict)
     installation: Installation | None = None
+    org: Organization | None = None
+
+    @property
+    def org_wide(self) -> bool:
+        """Whether the app is here because it is in the whole organization."""
+        return self.installation is not None and bool(self.installation.org_id)
 
     @property
     def people(self) -> list[User]:

@@ -17,17 +17,22 @@ from bot.render.cards import card_blocks, card_text
 from bot.render.documents import document_blocks, document_markdown
 from bot.render.posting import NO_BLOCKS, Post, Posting
 from bot.render.replies import reply
-from bot.render.stream import SlackStream
+from bot.render.stream import SlackStream, TeamOf
 from bot.render.text import FALLBACK_LIMIT, escaped, fallback, neutral, parts
 
 OVER = {"message_not_in_streaming_state", "stopped_by_user"}
 
 
-class SlackChannel:
-    """Implements `agent.channel.Channel` with Slack's Web API."""
+async def _tenant(tenant: str, user_id: str) -> str:
+    return tenant
 
-    def __init__(self, clients: Clients, *, deadline_s: float = 8.0) -> None:
+
+class SlackChannel:
+    """Implements `agent.channel.Channel` with Slack's Web API. `team_of`: the workspace of a person, which a stream is addressed to."""
+
+    def __init__(self, clients: Clients, *, deadline_s: float = 8.0, team_of: TeamOf | None = None) -> None:
         self._clients = clients
+        self._team_of = team_of or _tenant
         self._posting = Posting(clients, deadline_s=deadline_s)
 
     # Status
@@ -45,7 +50,9 @@ class SlackChannel:
     def stream(
         self, thread: Thread, asker: Person, *, delivery_id: str, draft: Draft | None, notes: Notes
     ) -> SlackStream:
-        return SlackStream(self._posting, thread, asker, delivery_id=delivery_id, draft=draft, notes=notes)
+        return SlackStream(
+            self._posting, thread, asker, delivery_id=delivery_id, draft=draft, notes=notes, team_of=self._team_of
+        )
 
     async def deliver(
         self, thread: Thread, text: str, *, delivery_id: str, draft: Draft | None, notes: Notes

@@ -2,6 +2,7 @@
 
 import re
 import time
+from collections.abc import Awaitable, Callable
 from datetime import datetime
 
 import structlog
@@ -20,12 +21,25 @@ SECONDS = 0.7
 """appendStream allows 100 calls a minute per workspace."""
 
 
+TeamOf = Callable[[str, str], Awaitable[str]]
+"""From a tenant and a person to the workspace that the person is of."""
+
+
 class SlackStream:
     """Shows a draft. Trouble ends the showing, never the turn: the whole text is in the final answer."""
 
     def __init__(
-        self, posting: Posting, thread: Thread, asker: Person, *, delivery_id: str, draft: Draft | None, notes: Notes
+        self,
+        posting: Posting,
+        thread: Thread,
+        asker: Person,
+        *,
+        delivery_id: str,
+        draft: Draft | None,
+        notes: Notes,
+        team_of: TeamOf,
     ) -> None:
+        self._team_of = team_of
         self._posting = posting
         self._thread = thread
         self._asker = asker
@@ -89,10 +103,11 @@ class SlackStream:
         await self._notes.note("stream-intent", began_at.isoformat())
         self._draft = Draft(delivery_id=self._delivery_id, fence=self._notes.fence, began_at=began_at)
         client = await self._posting.client(self._thread.tenant)
+        team = await self._team_of(self._thread.tenant, self._asker.id)
         try:
             response = await Posting.call(
                 client.chat_startStream(
-                    channel=self._thread.channel, thread_ts=self._thread.root, recipient_team_id=self._thread.tenant,
+                    channel=self._thread.channel, thread_ts=self._thread.root, recipient_team_id=team,
                     recipient_user_id=self._asker.id, markdown_text=neutral(text),
                 )
             )  # fmt: skip

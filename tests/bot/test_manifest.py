@@ -168,8 +168,7 @@ def test_it_is_an_agent_of_2026() -> None:
 
 
 def test_nothing_is_switched_on_that_the_code_can_not_do() -> None:
-    """Org-wide installs need team ids on calls, the Home tab a page."""
-    assert not SETTINGS["org_deploy_enabled"]
+    """The Home tab needs a page."""
     assert not FEATURES["app_home"]["home_tab_enabled"]
 
 

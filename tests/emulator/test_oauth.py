@@ -19,7 +19,7 @@ from tests.emulator.conftest import TOKEN, Sink, settled
 pytestmark = pytest.mark.filterwarnings("ignore:BasicAuth is deprecated")
 
 REDIRECT = "http://127.0.0.1:8000/slack/oauth_redirect"
-ASKED = {"client_id": "1.2", "scope": "chat:write,commands", "state": "s1", "redirect_uri": REDIRECT}
+ASKED = {"client_id": "1.2", "scope": "chat:write,commands,users:read", "state": "s1", "redirect_uri": REDIRECT}
 
 
 @pytest.fixture
@@ -228,3 +228,56 @@ async def test_a_token_expires_after_twelve_hours_of_the_emulators_clock(rotatin
     assert (
         await whose(rotating, (await refreshed(rotating, str(pair["refresh_token"])))["access_token"]) == "T0NORTHWIND"
     )
+
+
+@pytest.fixture
+async def grid(sink: Sink) -> AsyncIterator[Emulator]:
+    config = EmulatorConfig(
+        signing_secret="s", client_id="1.2", client_secret="shh", bot_token=TOKEN, request_url=sink.url, grid=True
+    )
+    async with Emulator(config) as emulator:
+        yield emulator
+
+
+async def in_org(emulator: Emulator) -> AsyncWebClient:
+    async with aiohttp.ClientSession(emulator.url) as browser:
+        return await exchange(emulator, (await decide(browser, "allow", "E0MERIDIAN:U0NOOR"))["code"])
+
+
+async def test_an_organization_is_offered_as_a_whole_and_gives_one_token(grid: Emulator) -> None:
+    async with aiohttp.ClientSession(grid.url) as browser, browser.get("/oauth/v2/authorize", params=ASKED) as response:
+        assert "The whole of Meridian Group, as Noor Haddad" in await response.text()
+    client = await in_org(grid)
+    who = await client.auth_test()
+    assert (who["team_id"], who["enterprise_id"], who["is_enterprise_install"]) == ("E0MERIDIAN", "E0MERIDIAN", True)
+    teams = await client.auth_teams_list()
+    assert [each["id"] for each in teams["teams"]] == ["T0MERIDIANEU", "T0MERIDIANAS"]
+    async with aiohttp.ClientSession(grid.url) as browser:
+        with pytest.raises(SlackApiError, match="cannot_install_an_org_installed_app"):
+            await exchange(grid, (await decide(browser, "allow", "T0MERIDIANEU:U0NOOR"))["code"])
+
+
+async def test_an_organizations_token_has_to_say_which_workspace_where_nothing_else_does(grid: Emulator) -> None:
+    client = await in_org(grid)
+    await client.chat_postMessage(channel="C0MERIDIANPERFORMANCE", text="hello")
+    with pytest.raises(SlackApiError, match="missing_argument"):
+        await client.users_list()
+    there = await client.users_list(team_id="T0MERIDIANAS")
+    assert "U0KENJI" in {each["id"] for each in there["members"]}
+    with pytest.raises(SlackApiError, match="team_not_found"):
+        await client.users_list(team_id="T0NOWHERE")
+    with pytest.raises(SlackApiError, match="team_access_not_granted"):
+        await client.chat_postMessage(channel="C0CAMPAIGNS", text="hello")
+
+
+async def test_events_and_commands_say_that_an_installation_is_org_wide(grid: Emulator, sink: Sink) -> None:
+    await in_org(grid)
+    async with EmulatorClient(grid.url) as people:
+        await people.post_message("#performance", "@kenji", "@Threadline hi")
+        await settled(people)
+        [authorization] = sink.events("app_mention")[0]["authorizations"]
+        assert (authorization["enterprise_id"], authorization["team_id"]) == ("E0MERIDIAN", "T0MERIDIANAS")
+        assert authorization["is_enterprise_install"] is True
+        await people.command("#performance", "@kenji", "/report")
+    fields = parse_qs(sink.requests[-1].body.decode())
+    assert (fields["is_enterprise_install"], fields["enterprise_id"]) == (["true"], ["E0MERIDIAN"])

@@ -1,6 +1,7 @@
 """api.test, auth.*, apps.*: the token and the installation themselves."""
 
 from bot.emulator.api.call import Call, Method
+from bot.emulator.api.conversations import page
 from bot.emulator.errors import SlackError
 from bot.emulator.workspace import Json
 
@@ -12,7 +13,10 @@ def api_test(call: Call) -> Json:
 
 
 def auth_test(call: Call) -> Json:
-    workspace, installation = call.workspace, call.installation
+    installation = call.installation
+    if installation.org_id:
+        return _org_wide(call)
+    workspace = call.workspace
     return {
         "url": f"https://{workspace.domain}.slack.com/",
         "team": workspace.name,
@@ -24,9 +28,32 @@ def auth_test(call: Call) -> Json:
     }
 
 
+def _org_wide(call: Call) -> Json:
+    installation = call.installation
+    workspace = next(one for one in call.slack.workspaces.values() if one.installation is installation)
+    assert workspace.org is not None
+    return {
+        "url": f"https://{workspace.org.name.lower().replace(' ', '-')}.enterprise.slack.com/",
+        "team": workspace.org.name,
+        "user": workspace.users[workspace.bot_user_id].handle,
+        "team_id": workspace.org.id,
+        "user_id": installation.bot_user_id,
+        "bot_id": installation.bot_id,
+        "enterprise_id": workspace.org.id,
+        "is_enterprise_install": True,
+    }
+
+
+def teams_list(call: Call) -> Json:
+    """The workspaces that an organization's token is good for; of a workspace's own token, that one."""
+    found = [one for one in call.slack.workspaces.values() if one.installation is call.installation]
+    return page(call, "teams", found, most=1000, show=lambda one: {"id": one.id, "name": one.name})
+
+
 def auth_revoke(call: Call) -> Json:
     if not call.flag("test"):
-        call.slack.remove_app(call.workspace, error="token_revoked")
+        workspace = next(one for one in call.slack.workspaces.values() if one.installation is call.installation)
+        call.slack.remove_app(workspace, error="token_revoked")
     return {"revoked": not call.flag("test")}
 
 
@@ -53,6 +80,7 @@ METHODS = {
     "apps.connections.open": Method(connections_open, app_level=True),
     "api.test": Method(api_test, open=True),
     "auth.test": Method(auth_test),
+    "auth.teams.list": Method(teams_list),
     "auth.revoke": Method(auth_revoke),
     "apps.uninstall": Method(uninstall),
 }

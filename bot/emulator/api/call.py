@@ -29,7 +29,24 @@ class Call:
 
     @property
     def workspace(self) -> Workspace:
-        return self.slack.workspaces[self.installation.team_id]
+        if not self.installation.org_id:
+            return self.slack.workspaces[self.installation.team_id]
+        return self._workspace_of_org()
+
+    def _workspace_of_org(self) -> Workspace:
+        """The workspace that an organization's token is used in: that of `team_id`, or of the channel or person named."""
+        places = [self.slack.workspaces.get(self.text("team_id")) if self.text("team_id") else None]
+        places += [self.slack.workspace_of(self.text(name)) for name in ("channel", "channel_id")]
+        people = [self.slack.user(self.text(name)) for name in ("user", "user_id", "users", "channel")]
+        places += [self.slack.workspaces[user.team_id] for user in people if user is not None]
+        files = [self.slack.files.find(self.text("file"))]
+        places += [self.slack.workspaces[file.team_id] for file in files if file is not None]
+        found = next((place for place in places if place is not None), None)
+        if found is None:
+            raise SlackError("team_not_found" if self.text("team_id") else "missing_argument", needed="team_id")
+        if found.installation is not self.installation:
+            raise SlackError("team_access_not_granted")
+        return found
 
     def text(self, name: str, default: str = "") -> str:
         value = self.args.get(name)

@@ -16,7 +16,8 @@ def get_upload_url(call: Call) -> Json:
     if not name or not length.isdigit() or int(length) == 0:
         raise SlackError("missing_argument")
     slack, installation = call.slack, call.installation
-    file = slack.files.create(installation.team_id, installation.bot_user_id, name, now_s=slack.clock.now())
+    team_id = installation.team_id or installation.org_id
+    file = slack.files.create(team_id, installation.bot_user_id, name, now_s=slack.clock.now())
     return {"upload_url": f"{slack.url}/upload/{file.id}", "file_id": file.id}
 
 
@@ -33,7 +34,7 @@ def complete_upload(call: Call) -> Json:
 
 def info(call: Call) -> Json:
     file = call.slack.files.find(call.required("file"))
-    if file is None or file.team_id != call.installation.team_id or file.content is None:
+    if file is None or not call.slack.has_app(call.installation, file.team_id) or file.content is None:
         raise SlackError("file_not_found")
     return {"file": file.wire(call.slack.url), "comments": [], "response_metadata": {"next_cursor": ""}}
 

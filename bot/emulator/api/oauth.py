@@ -1,11 +1,13 @@
 """oauth.v2.access and oauth.v2.exchange: an installer's code, a refresh token or a token without an end becomes a bot token."""
 
+from functools import partial
+
 from bot.emulator.api.call import Call, Method
 from bot.emulator.errors import SlackError
 from bot.emulator.ids import new_secret
-from bot.emulator.seed import install
+from bot.emulator.seed import install, install_in_org
 from bot.emulator.slack import Grant
-from bot.emulator.workspace import Installation, Json, Workspace
+from bot.emulator.workspace import Installation, Json
 
 TOKEN_LIFE_S = 43_200
 
@@ -62,24 +64,31 @@ def _refreshed(call: Call) -> Json:
 
 
 def _installed(call: Call, grant: Grant) -> Json:
-    workspace = call.slack.workspaces[grant.team_id]
-    before = workspace.installation
+    slack = call.slack
+    places = [one for one in slack.workspaces.values() if grant.team_id in {one.id, one.org.id if one.org else ""}]
+    org_wide = grant.team_id not in slack.workspaces
+    before = places[0].installation
+    if before is not None and bool(before.org_id) is not org_wide and before.org_id:
+        raise SlackError("cannot_install_an_org_installed_app")
     # Without token rotation a second installation gets the token it already has.
-    token = before.token if before else new_secret(f"xoxb-{workspace.id}-")
-    installation = install(workspace, token, scopes=grant.scopes, installer_id=grant.user_id)
-    if call.slack.config.token_rotation:
+    token = before.token if before and bool(before.org_id) is org_wide else new_secret(f"xoxb-{grant.team_id}-")
+    put = partial(install_in_org, places) if org_wide else partial(install, places[0])
+    installation = put(token, scopes=grant.scopes, installer_id=grant.user_id)
+    if slack.config.token_rotation:
         _rotate(call, installation)
-    call.slack.updates.publish("workspace", team=workspace.id)
+    for place in places:
+        slack.updates.publish("workspace", team=place.id)
     return {**_credentials(call, installation), "authed_user": {"id": grant.user_id}}
 
 
 def _rotate(call: Call, installation: Installation) -> None:
-    token = new_secret(f"xoxe.xoxb-1-{installation.team_id}-")
+    token = new_secret(f"xoxe.xoxb-1-{installation.team_id or installation.org_id}-")
     installation.rotate(token, new_secret("xoxe-1-"), expires_s=call.slack.clock.now() + TOKEN_LIFE_S)
 
 
 def _credentials(call: Call, installation: Installation) -> Json:
-    workspace: Workspace = call.slack.workspaces[installation.team_id]
+    workspace = next(one for one in call.slack.workspaces.values() if one.installation is installation)
+    org = workspace.org
     rotates = installation.expires_s is not None
     return {
         "app_id": call.slack.config.app_id,
@@ -87,9 +96,9 @@ def _credentials(call: Call, installation: Installation) -> Json:
         "token_type": "bot",
         "access_token": installation.token,
         "bot_user_id": installation.bot_user_id,
-        "team": {"id": workspace.id, "name": workspace.name},
-        "enterprise": None,
-        "is_enterprise_install": False,
+        "team": None if workspace.org_wide else {"id": workspace.id, "name": workspace.name},
+        "enterprise": {"id": org.id, "name": org.name} if org else None,
+        "is_enterprise_install": workspace.org_wide,
         **({"expires_in": TOKEN_LIFE_S, "refresh_token": installation.refresh_token} if rotates else {}),
     }
 

@@ -70,7 +70,8 @@ def _check_recipient(call: Call, channel: Channel) -> None:
         raise SlackError("missing_recipient_team_id")
     if not call.text("recipient_user_id"):
         raise SlackError("missing_recipient_user_id")
-    if call.text("recipient_user_id") not in call.workspace.users:
+    recipient = call.slack.user(call.text("recipient_user_id"))
+    if recipient is None or recipient.team_id != call.text("recipient_team_id"):
         raise SlackError("user_not_found")
 
 

@@ -25,9 +25,19 @@ def user_wire(call: Call, user: User) -> Json:
     }
     if "users:read.email" in call.installation.scopes and not user.is_bot:
         profile["email"] = f"{user.handle}@{call.workspace.domain}.example"
+    org, teams = call.slack.workspaces[user.team_id].org, call.slack.workspaces.values()
+    enterprise = {
+        "id": user.id,
+        "enterprise_id": org.id,
+        "enterprise_name": org.name,
+        "is_admin": False,
+        "is_owner": False,
+        "teams": [one.id for one in teams if one.org == org and user.id in one.users],
+    } if org else None  # fmt: skip
     return {
         "id": user.id,
         "team_id": user.team_id,
+        **({"enterprise_user": enterprise} if enterprise else {}),
         "name": user.handle,
         "deleted": False,
         "real_name": user.real_name,
