@@ -12,6 +12,7 @@ from slack_bolt.oauth.async_callback_options import AsyncCallbackOptions, AsyncF
 from slack_bolt.oauth.async_oauth_flow import AsyncOAuthFlow
 from slack_bolt.oauth.async_oauth_settings import AsyncOAuthSettings
 from slack_bolt.request.async_request import AsyncBoltRequest
+from slack_sdk.oauth.installation_store.models.installation import Installation
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.actions import Decisions
@@ -25,8 +26,8 @@ from bot.settings import Settings
 from workflows.storage import Store, StoreUnavailableError
 
 SCOPES = (
-    "app_mentions:read", "assistant:write", "channels:history", "chat:write", "commands", "files:read", "groups:history", "im:history", "mpim:history",
-    "users:read",
+    "app_mentions:read", "assistant:write", "channels:history", "chat:write", "commands", "files:read", "groups:history", "im:history", "im:write",
+    "mpim:history", "users:read",
 )  # fmt: skip
 """What the events and calls of the code need, and no more: every scope has to be explained to an admin. The manifest has the same."""
 
@@ -34,8 +35,8 @@ TENANT = "threadline.tenant"
 REACHED = "reached"
 """Set in the context once a listener of ours has the request. What fails before that is a field of a type Slack never sends."""
 
-Installed = Callable[[str], Awaitable[None]]
-"""Called with the tenant after an installation."""
+Installed = Callable[[Installation], Awaitable[None]]
+"""Called after an installation was stored."""
 
 AGAIN = "not stored; deliver it again"
 NOT_INSTALLED = "Threadline is not installed in this workspace any more. An admin can install it again."
@@ -91,9 +92,7 @@ def oauth_settings(
 
     async def success(args: AsyncSuccessArgs) -> BoltResponse:
         installation = args.installation
-        await installed(
-            str((installation.enterprise_id if installation.is_enterprise_install else None) or installation.team_id)
-        )
+        await installed(installation)
         return success_page(installation, slack_url="" if settings.environment == "production" else site)
 
     async def failure(args: AsyncFailureArgs) -> BoltResponse:

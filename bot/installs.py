@@ -102,7 +102,7 @@ class Installs:
 
         Raises StoreUnavailableError, also while the data of an installation before is being deleted.
         """
-        tenant = _tenant(installation.team_id, installation.enterprise_id, installation.is_enterprise_install)
+        tenant = tenant_of_installation(installation)
         now = await self._store.now()
         values = {
             "tenant": tenant,
@@ -246,6 +246,11 @@ class StateStore(AsyncOAuthStateStore):
     async def async_consume(self, state: str) -> bool:
         where = {"state": state, "expires_at": Is(">", await self._store.now())}
         return await self._store.write(Delete(STATES, where)) == 1
+
+
+def tenant_of_installation(installation: Installation) -> str:
+    """The tenant that an installation belongs to: its workspace, or the organization where it is org-wide."""
+    return _tenant(installation.team_id, installation.enterprise_id, installation.is_enterprise_install)
 
 
 def _tenant(team_id: str | None, enterprise_id: str | None, is_enterprise_install: bool | None) -> str:

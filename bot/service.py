@@ -9,6 +9,7 @@ from typing import Self
 
 import structlog
 from aiohttp import web
+from slack_sdk.oauth.installation_store.models.installation import Installation
 from slack_sdk.web.async_client import AsyncWebClient
 
 from agent.calls import BeforeTool
@@ -31,7 +32,7 @@ from bot.dispatch import Dispatch
 from bot.files import SlackFiles
 from bot.history import SlackHistory
 from bot.ingress import Ingress
-from bot.installs import INSTALLATIONS, InstallationStore, Installs
+from bot.installs import INSTALLATIONS, InstallationStore, Installs, tenant_of_installation
 from bot.keyring import Keyring, KeyringError
 from bot.people import SlackPeople
 from bot.render import SlackChannel
@@ -40,6 +41,7 @@ from bot.schema import BOT
 from bot.settings import Settings, SettingsError
 from bot.sockets import Sockets
 from bot.web import SlackRoutes, make_web
+from bot.welcome import Welcome
 from workflows import Engine
 from workflows.dedup import DedupCache, MemoryDedupCache, RedisDedupCache
 from workflows.pubsub import MemoryPubSub, PubSub, RedisPubSub
@@ -103,7 +105,8 @@ class Service:
                 "offline_model_in_production", unsafe="it understands a small grammar; set THREADLINE_MODEL"
             )
         self.agent = self._agent(self.model, guidance or Guidance(), before_tool)
-        self.engine.add(*self.agent.workflows, *self.reports.workflows)
+        self.welcome = Welcome(self.engine, self.channel)
+        self.engine.add(*self.agent.workflows, *self.reports.workflows, self.welcome.workflow)
         self.ingress = Ingress(self.engine, self.agent, self.clients, self.dedup, self.installs)
 
     async def _forget_departed(self) -> int:
@@ -171,8 +174,16 @@ class Service:
     def _oauth(self) -> InstallFlow | None:
         if not self.settings.slack_client_id:
             return None
-        settings = oauth_settings(self.settings, self.store, InstallationStore(self.installs), self.ingress.replay)
+        settings = oauth_settings(self.settings, self.store, InstallationStore(self.installs), self._installed)
         return InstallFlow(client=AsyncWebClient(base_url=self.settings.slack_api_url, timeout=5), settings=settings)
+
+    async def _installed(self, installation: Installation) -> None:
+        """What was said just before is taken in, and whoever installed is greeted."""
+        tenant = tenant_of_installation(installation)
+        await self.ingress.replay(tenant)
+        if installation.user_id:
+            place = installation.team_name or installation.enterprise_name or "your workspace"
+            await self.welcome.greet(tenant, installer=installation.user_id, place=place)
 
     async def open(self) -> None:
         """Connect and begin. Raises StoreUnavailableError, SchemaError."""

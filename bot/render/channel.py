@@ -126,6 +126,13 @@ class SlackChannel:
             return _delivered(await self._posting.replies(thread, since=since), delivery_id)
         return None
 
+    async def conversation(self, tenant: str, user_id: str) -> str:
+        """The direct message with a person, opened if it is not there. Raises ChannelUnavailableError, ChannelGoneError."""
+        client = await self._posting.client(tenant)
+        with _refusals():
+            opened = await self._posting.call(client.conversations_open(users=user_id))
+        return str(opened["channel"]["id"])
+
     # Documents
 
     async def publish(

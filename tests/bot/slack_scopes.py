@@ -15,6 +15,7 @@ METHOD_SCOPES: dict[str, set[str]] = {
     "chat.stopStream": {"chat:write"},
     "chat.update": {"chat:write"},
     "conversations.history": HISTORY,
+    "conversations.open": {"im:write"},
     "conversations.replies": HISTORY,
     "files.info": {"files:read"},
     "oauth.v2.access": set(),

@@ -8,6 +8,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from bot.bolt import SCOPES
 from bot.installs import INSTALLATIONS, KEPT_EVENTS, STATES
 from tests.bot.bench import HARBOR, HARBOR_BOT, NORTHWIND, Bench, Page, envelope, message_event
 from tests.waiting import until
@@ -31,6 +32,11 @@ async def harbor_token(bench: Bench) -> str:
 
 async def nothing_stored(bench: Bench) -> bool:
     return not await bench.service.store.read(Select(INSTALLATIONS, {"tenant": HARBOR}))
+
+
+async def turns(bench: Bench) -> list[Any]:
+    """Harbor's turns, once nothing runs there."""
+    return [run for run in await bench.idle(HARBOR) if run.workflow == bench.service.agent.turn.id]
 
 
 async def clock_follows(bench: Bench, advance_s: float) -> None:
@@ -62,6 +68,35 @@ async def test_an_admin_installs_and_the_workspace_is_answered_with_its_own_toke
     answer = await bench.answer(ts, "#ads")
     assert "Brand Search" in answer["plain"]
     assert answer["user"] == HARBOR_BOT
+
+
+@BOTH
+async def test_whoever_installs_is_greeted_once_also_when_the_reply_is_lost_or_they_install_again(bench: Bench) -> None:
+    await bench.people.fault("chat.postMessage", "reset_after_commit")
+    await bench.install()
+    await bench.idle(HARBOR)
+    greetings = [each for each in await bench.people.messages("dm:@dana") if each["is_bot"]]
+    assert len(greetings) == 1
+    assert "Threadline is now in Harbor Coffee" in greetings[0]["plain"]
+    await bench.install()
+    await bench.idle(HARBOR)
+    assert len([each for each in await bench.people.messages("dm:@dana") if each["is_bot"]]) == 1
+
+
+async def test_new_scopes_come_with_the_next_install_and_the_conversation_goes_on(bench: Bench) -> None:
+    """An admin allows less at first, or the app asks for more in a new version."""
+    await bench.install()
+    ts = await bench.people.post_message("#ads", "@dana", f"@Threadline {QUESTION}")
+    await bench.answer(ts, "#ads")
+    workspace = bench.emulator.slack.workspaces[HARBOR]
+    assert workspace.installation is not None
+    workspace.installation.scopes = ("chat:write",)
+    await bench.install()
+    [row] = await bench.service.store.read(Select(INSTALLATIONS, {"tenant": HARBOR}))
+    assert set(row["scopes"].split(",")) == set(SCOPES)
+    assert set(workspace.installation.scopes) == set(SCOPES)
+    await bench.people.post_message("#ads", "@dana", "and the week before?", thread_ts=ts)
+    await bench.answer(ts, "#ads", count=2)
 
 
 async def test_a_token_is_never_stored_in_plain_text(bench: Bench) -> None:
@@ -199,7 +234,7 @@ async def test_what_was_said_more_than_an_hour_before_is_not_answered(bench: Ben
     early = await in_harbor(bench)
     await clock_follows(bench, 3601)
     await bench.install()
-    assert await bench.idle(HARBOR) == []
+    assert await turns(bench) == []
     assert await bench.replies(early, "#ads") == []
     assert await bench.service.store.read(Select(KEPT_EVENTS, {"tenant": HARBOR})) == []
 
@@ -243,9 +278,10 @@ async def test_an_uninstall_takes_the_token_away_at_once(bench: Bench, order: tu
     [row] = await bench.service.store.read(Select(INSTALLATIONS, {"tenant": HARBOR}))
     assert bench.service.installs._keyring.open(row["token"], tenant=HARBOR, column="token") == ""
     assert row["removed_at"] is not None
+    await bench.idle(HARBOR)
     calls = len(await bench.people.calls())
     await in_harbor(bench)
-    assert await bench.service.engine.runs(tenant=HARBOR) == []
+    assert await turns(bench) == []
     assert len(await bench.people.calls()) == calls
     assert token.encode() not in contents(bench.directory)
 
@@ -337,7 +373,7 @@ async def test_the_same_thread_in_two_workspaces_is_two_conversations(bench: Ben
     before = len(await bench.idle(NORTHWIND))
     twin = message_event("and the week before?", ts=f"{float(ts) + 1:.6f}", channel="C0CAMPAIGNS", thread_ts=ts)
     await bench.post_json(envelope(twin, team=HARBOR, bot=HARBOR_BOT))
-    assert await bench.idle(HARBOR) == [], "Harbor's agent takes no part in Northwind's thread"
+    assert await turns(bench) == [], "Harbor's agent takes no part in Northwind's thread"
     assert len(await bench.idle(NORTHWIND)) == before
 
 
