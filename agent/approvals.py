@@ -9,6 +9,7 @@ from pydantic_core import to_json
 
 from agent.channel import Card
 from agent.models.base import Person, ToolCall
+from agent.preferences import Preferences
 from agent.thread import Thread
 from agent.tools import Evidence
 from workflows.storage import Insert, Select, Store, Update
@@ -30,6 +31,8 @@ class Approval(BaseModel):
     evidence: Evidence
     requester: Person
     digest: str
+    approvers: tuple[str, ...] = ()
+    """Whom the card names beside the admins; who may decide is looked up when somebody does."""
     expires_at: datetime
     message_id: str | None = None
     state: str = "pending"
@@ -45,6 +48,7 @@ class Approval(BaseModel):
                 "approval_id": self.id,
                 "evidence": self.evidence,
                 "requester": self.requester,
+                "approvers": self.approvers,
                 "expires_at": self.expires_at,
                 "state": self.state,
                 "by_user": self.by_user,
@@ -56,6 +60,12 @@ class Approval(BaseModel):
     def intact(self) -> bool:
         """Whether the call is the one that was shown."""
         return self.digest == digest(self.call)
+
+    def alone_by(self, user: str, preferences: Preferences) -> bool:
+        """Whether `user` would approve alone what they asked for themselves, above what one person may."""
+        if user != self.requester.id or preferences.alone_limit_micros is None:
+            return False
+        return self.evidence.spend_micros is None or self.evidence.spend_micros > preferences.alone_limit_micros
 
 
 def digest(call: ToolCall) -> str:
@@ -96,6 +106,12 @@ async def find(store: Store, tenant: str, approval_id: str) -> Approval | None:
     """An approval of this tenant."""
     rows = await store.read(Select(APPROVALS, {"tenant": tenant, "id": approval_id}))
     return _approval(rows[0]) if rows else None
+
+
+async def waiting(store: Store, tenant: str) -> list[Approval]:
+    """Those of a tenant that nobody has decided yet, the first to expire first."""
+    rows = await store.read(Select(APPROVALS, {"tenant": tenant, "state": "pending"}, order=("expires_at",)))
+    return [_approval(row) for row in rows]
 
 
 def _approval(row: dict[str, Any]) -> Approval:

@@ -14,6 +14,7 @@ from agent.inbox import SYSTEM
 from agent.messages import Transcript, added
 from agent.models.base import Message, Text, ToolCall, ToolResult
 from agent.people import People
+from agent.preferences import PreferenceBook
 from agent.tools import Tool, Toolbox, ToolContext, ToolError
 from agent.turn import PendingCall, Turn
 from workflows import Effect, Interrupted, StepContext
@@ -60,6 +61,7 @@ class Calls:
         self._workflow = workflow
         self._before_tool = before_tool
         self._transcript = Transcript(store)
+        self._preferences = PreferenceBook(store)
 
     def effect(self, pending: PendingCall) -> Effect:
         """A call is as risky as its tool. Asking posts a card, which can be looked up; an unknown tool only answers that it is unknown."""
@@ -157,6 +159,7 @@ class Calls:
             evidence=await tool.shown(call.arguments, context),
             requester=pending.asker,
             digest=approvals.digest(call),
+            approvers=(await self._preferences.of(pending.thread.tenant)).approvers,
             expires_at=context.now + LIFETIME,
         )
         await ctx.note("approval", {"id": approval.id}, writes=[approvals.asked(approval, workflow=self._workflow)])
@@ -202,7 +205,7 @@ class Calls:
             return
         context = await self._context(pending, ctx, key=f"approval:{approval.id}")
         now = await tool.shown(approval.call.arguments, context)
-        if now != approval.evidence:
+        if (now.title, now.facts) != (approval.evidence.title, approval.evidence.facts):
             raise ToolError(
                 f"things have changed since the approval was asked for; nothing was done. It would now be: {now.title}. Ask again"
             )

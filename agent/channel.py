@@ -47,6 +47,7 @@ class Card(BaseModel):
     approval_id: str
     evidence: Evidence
     requester: Person
+    approvers: tuple[str, ...] = ()
     expires_at: datetime
     state: Decision = "pending"
     by_user: str | None = None

@@ -99,6 +99,12 @@ class Transcript:
         rows = await self._store.read(query)
         return int(rows[0]["position"]) + 1 if rows else 1
 
+    async def last_said(self, thread: Thread) -> str:
+        """The id of the newest message of a person; empty if there is none. Message ids sort by time."""
+        where = {"tenant": thread.tenant, "thread": thread.key, "role": "user", "notice": False}
+        rows = await self._store.read(Select(MESSAGES, where, order=("-id",), limit=1))
+        return str(rows[0]["id"]) if rows else ""
+
     async def takes_part(self, thread: Thread) -> bool:
         """Whether the agent takes part in a thread."""
         return bool(await self._store.read(Select(PARTICIPATION, _of(thread))))

@@ -8,8 +8,10 @@ from agent.channel import Channel
 from agent.guidance import Guidance
 from agent.messages import Transcript, added
 from agent.models.base import Finished, Model, ModelAccessError, ModelRequest, ModelRequestError, TextDelta, Usage
+from agent.preferences import PreferenceBook
 from agent.tools import Toolbox
 from agent.turn import CallRef, Turn
+from agent.usage import used
 from workflows import Retry, StepContext
 from workflows.storage import Store
 from workflows.tracing import Tracer
@@ -38,14 +40,16 @@ class Reasoning:
         self._channel = channel
         self._tracer = tracer
         self._transcript = Transcript(store)
+        self._preferences = PreferenceBook(store)
         self._max_iterations = max_iterations
 
     async def call_model(self, turn: Turn, ctx: StepContext) -> Turn:
         """The turn after one model call: with calls to run, or with its answer. Cut off, it is made again from the start."""
         await self._channel.working(turn.thread, "is thinking…")
+        preferences = await self._preferences.of(turn.thread.tenant)
         window = await self._transcript.window(turn.thread)
         request = ModelRequest(
-            system=self._guidance.text(),
+            system=self._guidance.text(preferences.guidance),
             messages=window,
             tools=attributed(self._toolbox.schemas, turn.askers),
             now=await ctx.now(),
@@ -58,6 +62,7 @@ class Reasoning:
         draft = await stream.pause()
         message_id = f"{ctx.run_id}:{turn.iteration}"
         ctx.write(added(turn.thread, message_id, finished.message, position=turn.position, run_id=ctx.run_id))
+        ctx.write(used(turn.thread.tenant, message_id, finished.usage, model=self._model.name, at=request.now))
         after = self._after(turn, finished, message_id, untrusted=self._toolbox.untrusted(window))
         return after.model_copy(update={"draft": draft or turn.draft})
 

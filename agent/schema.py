@@ -2,8 +2,10 @@
 
 from agent.campaigns import CAMPAIGN_TABLES
 from agent.messages import MESSAGES, PARTICIPATION
+from agent.preferences import PREFERENCES
 from agent.stops import STOPS
-from workflows.storage import AddColumn, Column, Index, Migration, Schema, Table, baseline
+from agent.usage import USAGE
+from workflows.storage import AddColumn, AddTable, Column, Index, Migration, Schema, Table, baseline
 
 # Frozen: the tables as the first version had them.
 BASELINE = baseline(
@@ -60,6 +62,41 @@ BASELINE = baseline(
 MIGRATIONS: tuple[Migration, ...] = (
     BASELINE,
     Migration("heard", (AddColumn("messages", Column("heard", "bool", default=False)),)),
+    Migration(
+        "preferences-and-usage",
+        (
+            AddTable(
+                Table(
+                    "preferences",
+                    (
+                        Column("tenant", "text"),
+                        Column("version", "int"),
+                        Column("body", "json"),
+                        Column("by_user", "text"),
+                        Column("at", "time", default="now"),
+                    ),
+                    ("tenant", "version"),
+                )
+            ),
+            AddTable(
+                Table(
+                    "usage",
+                    (
+                        Column("tenant", "text"),
+                        Column("id", "text"),
+                        Column("month", "text"),
+                        Column("model", "text"),
+                        Column("input_tokens", "int"),
+                        Column("output_tokens", "int"),
+                        Column("cached_tokens", "int"),
+                        Column("at", "time", default="now"),
+                    ),
+                    ("tenant", "id"),
+                    (Index("usage_by_month", ("tenant", "month")),),
+                )
+            ),
+        ),
+    ),
 )
 
-AGENT = Schema("agent", (MESSAGES, PARTICIPATION, STOPS, *CAMPAIGN_TABLES), MIGRATIONS)
+AGENT = Schema("agent", (MESSAGES, PARTICIPATION, STOPS, PREFERENCES, USAGE, *CAMPAIGN_TABLES), MIGRATIONS)

@@ -3,6 +3,7 @@
 from datetime import datetime
 
 from agent.thread import Thread
+from workflows import Engine, RunState
 from workflows.storage import Column, Insert, Select, Store, Table
 
 STOPS = Table(
@@ -22,6 +23,39 @@ def stopped(thread: Thread, *, message_id: str, by: str, at: datetime) -> Insert
     """Stop everything in the thread up to `message_id`, and approvals decided before `at`."""
     values = {"tenant": thread.tenant, "thread": thread.key, "message_id": message_id, "by_user": by, "at": at}
     return Insert(STOPS, values, on_conflict="replace")
+
+
+LIVE = (RunState.READY, RunState.RUNNING, RunState.SUSPENDED)
+
+
+class Stopper:
+    """Stops what goes on in threads. `turn` names the workflow of a turn."""
+
+    def __init__(self, engine: Engine, *, turn: str) -> None:
+        self._engine = engine
+        self._turn = turn
+        self._stops = Stops(engine.store)
+
+    async def stop(self, thread: Thread, *, message_id: str, by: str) -> bool:
+        """The row first, so that a turn that has not begun yet is stopped too; then whoever runs is told. Returns whether anybody was.
+
+        A redelivered Stop finishes what its first copy began, and no turn that was begun after that. Raises StoreUnavailableError.
+        """
+        store = self._engine.store
+        if await self._stops.latest(thread) < message_id:
+            await store.write(stopped(thread, message_id=message_id, by=by, at=await store.now()))
+        pressed_at = await self._stops.at(thread)
+        live = await self._engine.runs(tenant=thread.tenant, workflow=self._turn, key=thread.key, states=LIVE, limit=1)
+        begun = [run for run in live if pressed_at is not None and run.created_at <= pressed_at]
+        for run in begun:
+            await self._engine.cancel(run.run_id, tenant=thread.tenant)
+        return bool(begun)
+
+    async def live(self, tenant: str, channel: str) -> list[Thread]:
+        """The threads of a channel that are worked on, or wait."""
+        runs = await self._engine.runs(tenant=tenant, workflow=self._turn, states=LIVE, limit=1000)
+        threads = [Thread.of(tenant, run.key) for run in runs if run.key is not None]
+        return [each for each in threads if each.channel == channel]
 
 
 class Stops:

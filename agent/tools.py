@@ -30,12 +30,16 @@ class ToolContext:
 
 
 class Evidence(BaseModel):
-    """What an approver is shown before a call runs: one line, and the facts as label and value, in order."""
+    """What an approver is shown before a call runs: one line, and the facts as label and value, in order.
+
+    `spend_micros`: what it may add to a day's spend, in the account's currency; what is not known to be little counts as much (None).
+    """
 
     model_config = ConfigDict(frozen=True)
 
     title: str
     facts: tuple[tuple[str, str], ...] = ()
+    spend_micros: int | None = None
 
 
 class ToolError(Exception):

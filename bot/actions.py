@@ -8,36 +8,84 @@ from agent import approvals
 from agent.approvals import Approval
 from agent.channel import Channel
 from agent.loop import Agent
+from agent.preferences import PreferenceBook
+from bot.clients import Clients
+from bot.dialogs import View, modal, notice, text_input, text_of, words
 from bot.people import SlackPeople
-from bot.render.cards import APPROVE
+from bot.render.cards import APPROVE, DENY, DENY_WHY
+from bot.render.text import escaped, neutral
 from workflows import Engine
 
-NOT_YOURS = "You can't decide this one: approvals are for the workspace's admins."
+NOT_YOURS = "You can't decide this one: approvals are for the workspace's admins and the approvers they have named."
+NOT_ALONE = "You asked for this yourself, and it is more than one person may approve alone here. Somebody else has to approve it."
 NOT_CHECKED = "Slack did not tell whether you may decide this. Nothing was decided; please click again in a moment."
 UNKNOWN = "This approval is not known here any more."
+NOT_OPENED = "Slack did not open the dialog. Nothing was decided; please click again, or press Deny."
+
+REASON = "approval_reason"
+"""The callback id of the dialog that asks for a reason."""
+REASON_LIMIT = 500
 
 
 class Decisions:
     """Decides approvals for the people who click."""
 
-    def __init__(self, engine: Engine, agent: Agent, people: SlackPeople, channel: Channel) -> None:
+    def __init__(self, engine: Engine, agent: Agent, people: SlackPeople, channel: Channel, clients: Clients) -> None:
         self._engine = engine
         self._agent = agent
         self._people = people
         self._channel = channel
+        self._clients = clients
+        self._preferences = PreferenceBook(engine.store)
 
-    async def clicked(self, *, tenant: str, user: str, action: dict[str, Any]) -> str | None:
+    async def clicked(self, *, tenant: str, user: str, action: dict[str, Any], trigger_id: str) -> str | None:
         """Handle a click; returns what only the clicker is told, or None. Raises StoreUnavailableError."""
-        approval_id = str(action.get("value") or "")
+        approval_id, action_id = str(action.get("value") or ""), action.get("action_id")
         approval = await approvals.find(self._engine.store, tenant, approval_id)
         if approval is None:
             return UNKNOWN
-        allowed = await self._people.is_admin(tenant, user)
-        if not allowed:
-            return NOT_YOURS if allowed is False else NOT_CHECKED
-        decision = "approved" if action.get("action_id") == APPROVE else "denied"
+        if (refusal := await self._refusal(tenant, user, approval, approves=action_id == APPROVE)) is not None:
+            return refusal
+        if action_id == DENY_WHY and approval.state == "pending":
+            return await self._ask_why(tenant, approval, trigger_id)
+        decision = "approved" if action_id == APPROVE else "denied"
+        return await self._decide(tenant, user, approval_id, decision)
+
+    async def explained(self, *, tenant: str, user: str, view: View) -> View | None:
+        """Deny with the reason that was given; returns a dialog that tells why it could not be, or None. Raises StoreUnavailableError."""
+        approval_id = str(view.get("private_metadata") or "")
+        approval = await approvals.find(self._engine.store, tenant, approval_id)
+        refusal = (
+            UNKNOWN if approval is None else await self._refusal(tenant, user, approval, approves=False)
+        ) or await self._decide(
+            tenant, user, approval_id, "denied", reason=text_of(view, "reason")[:REASON_LIMIT] or None
+        )
+        return notice("Approval", refusal) if refusal else None
+
+    async def _refusal(self, tenant: str, user: str, approval: Approval, *, approves: bool) -> str | None:
+        preferences = await self._preferences.of(tenant)
+        if user not in preferences.approvers:
+            allowed = await self._people.is_admin(tenant, user)
+            if not allowed:
+                return NOT_YOURS if allowed is False else NOT_CHECKED
+        return NOT_ALONE if approves and approval.alone_by(user, preferences) else None
+
+    async def _ask_why(self, tenant: str, approval: Approval, trigger_id: str) -> str | None:
+        shown = words(f"*{escaped(neutral(approval.evidence.title))}*")
+        reason = text_input("reason", "Why not?", hint="Shown on the card and told to the agent.", limit=REASON_LIMIT)
+        view = modal(REASON, "Deny", [shown, reason], submit="Deny", metadata=approval.id)
+        try:
+            await (await self._clients.of(tenant)).views_open(trigger_id=trigger_id, view=view)
+        except Exception as error:
+            structlog.get_logger().warning("dialog_not_opened", error=f"{type(error).__name__}: {error}")
+            return NOT_OPENED
+        return None
+
+    async def _decide(
+        self, tenant: str, user: str, approval_id: str, decision: str, *, reason: str | None = None
+    ) -> str | None:
         if await self._engine.decide(
-            self._agent.turn, tenant=tenant, approval_id=approval_id, decision=decision, by=user
+            self._agent.turn, tenant=tenant, approval_id=approval_id, decision=decision, by=user, reason=reason
         ):
             structlog.get_logger().info(
                 "approval_decided", approval=approval_id, decision=decision, by=user, tenant=tenant
@@ -55,3 +103,6 @@ class Decisions:
         if approval.state in ("pending", "expired"):
             return "This approval has expired. Nothing was changed; ask again if it is still wanted."
         return f"This was already {approval.state} by <@{approval.by_user}>."
+
+
+BUTTONS = (APPROVE, DENY, DENY_WHY)

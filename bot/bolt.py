@@ -15,14 +15,15 @@ from slack_bolt.request.async_request import AsyncBoltRequest
 from slack_sdk.oauth.installation_store.models.installation import Installation
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.actions import Decisions
+from bot.actions import BUTTONS, REASON, Decisions
 from bot.clients import Clients, CredentialsUnavailableError
-from bot.commands import Commands
+from bot.commands import Command, Commands
+from bot.home import EDIT, Home
 from bot.ingress import Ingress
 from bot.installs import InstallationStore, StateStore
 from bot.pages import failure_page, install_page, success_page
-from bot.render.cards import APPROVE, DENY
 from bot.settings import Settings
+from bot.settings_dialog import SETTINGS, SettingsDialog, SettingsError
 from workflows.storage import Store, StoreUnavailableError
 
 SCOPES = (
@@ -43,7 +44,14 @@ NOT_INSTALLED = "Threadline is not installed in this workspace any more. An admi
 
 
 def make_bolt(
-    settings: Settings, *, clients: Clients, ingress: Ingress, decisions: Decisions, commands: Commands
+    settings: Settings,
+    *,
+    clients: Clients,
+    ingress: Ingress,
+    decisions: Decisions,
+    commands: Commands,
+    dialog: SettingsDialog,
+    home: Home,
 ) -> AsyncApp:
     """The Bolt app with all listeners."""
     bolt = AsyncApp(
@@ -53,7 +61,10 @@ def make_bolt(
         process_before_response=True,
         user_facing_authorize_error_message=NOT_INSTALLED,
     )
-    _listen(bolt, ingress, decisions, commands)
+    _listen(bolt, ingress)
+    _listen_to_clicks(bolt, decisions)
+    _listen_to_commands(bolt, commands)
+    _listen_to_settings(bolt, dialog, home)
     return bolt
 
 
@@ -115,7 +126,7 @@ def oauth_settings(
     )
 
 
-def _listen(bolt: AsyncApp, ingress: Ingress, decisions: Decisions, commands: Commands) -> None:
+def _listen(bolt: AsyncApp, ingress: Ingress) -> None:
     @bolt.error
     async def failed(error: Exception, context: Any) -> BoltResponse:
         words = f"{type(error).__name__}: {error}"
@@ -128,28 +139,67 @@ def _listen(bolt: AsyncApp, ingress: Ingress, decisions: Decisions, commands: Co
         structlog.get_logger().error("listener_failed", error=words, exc_info=error)
         return BoltResponse(status=500, body=AGAIN)
 
-    for action_id in (APPROVE, DENY):
-
-        @bolt.action(action_id)
-        async def clicked(ack: Any, body: dict[str, Any], action: dict[str, Any], context: Any, respond: Any) -> None:
-            context[REACHED] = True
-            said = await decisions.clicked(tenant=_tenant(context), user=str(body["user"]["id"]), action=action)
-            await ack()
-            if said is not None:
-                await _tell(respond, said)
-
-    for name in commands.names:
-
-        @bolt.command(name)
-        async def commanded(ack: Any, command: dict[str, Any], context: Any) -> None:
-            context[REACHED] = True
-            await ack(**await commands.run(tenant=_tenant(context), command=command))
-
     @bolt.event(re.compile(".*"))
     async def happened(body: dict[str, Any], context: Any) -> None:
         """Every type and subtype: an event Bolt does not match is answered 404, which Slack counts as a failure."""
         context[REACHED] = True
         await ingress.accept(body)
+
+
+def _listen_to_clicks(bolt: AsyncApp, decisions: Decisions) -> None:
+    for action_id in BUTTONS:
+
+        @bolt.action(action_id)
+        async def clicked(ack: Any, body: dict[str, Any], action: dict[str, Any], context: Any, respond: Any) -> None:
+            context[REACHED] = True
+            said = await decisions.clicked(
+                tenant=_tenant(context),
+                user=str(body["user"]["id"]),
+                action=action,
+                trigger_id=str(body.get("trigger_id")),
+            )
+            await ack()
+            if said is not None:
+                await _tell(respond, said)
+
+    @bolt.view(REASON)
+    async def explained(ack: Any, body: dict[str, Any], view: dict[str, Any], context: Any) -> None:
+        context[REACHED] = True
+        await _close(ack, await decisions.explained(tenant=_tenant(context), user=str(body["user"]["id"]), view=view))
+
+
+def _listen_to_commands(bolt: AsyncApp, commands: Commands) -> None:
+    for name in commands.names:
+
+        @bolt.command(f"/{name}")
+        async def commanded(ack: Any, command: dict[str, Any], context: Any) -> None:
+            context[REACHED] = True
+            await ack(response_type="ephemeral", text=await commands.run(Command.of_slash(_tenant(context), command)))
+
+
+def _listen_to_settings(bolt: AsyncApp, dialog: SettingsDialog, home: Home) -> None:
+    @bolt.action(EDIT)
+    async def opened(ack: Any, body: dict[str, Any], context: Any) -> None:
+        context[REACHED] = True
+        await dialog.open(_tenant(context), str(body["user"]["id"]), str(body.get("trigger_id")))
+        await ack()
+
+    @bolt.view(SETTINGS)
+    async def submitted(ack: Any, body: dict[str, Any], view: dict[str, Any], context: Any) -> None:
+        context[REACHED] = True
+        tenant, user = _tenant(context), str(body["user"]["id"])
+        try:
+            refused = await dialog.submitted(tenant, user, view)
+        except SettingsError as error:
+            await ack(response_action="errors", errors=error.fields)
+            return
+        await _close(ack, refused)
+        await home.publish(tenant, user)
+
+
+async def _close(ack: Any, instead: dict[str, Any] | None) -> None:
+    """Close a dialog, or show another in its place."""
+    await (ack() if instead is None else ack(response_action="update", view=instead))
 
 
 async def _tell(respond: Any, text: str) -> None:

@@ -12,7 +12,7 @@ from bot.contents import files, mention, words
 
 SPEECH = ("message", "app_mention")
 LEAVING = ("app_uninstalled", "tokens_revoked")
-HANDLED = (*SPEECH, *LEAVING, "agent_session_stopped")
+HANDLED = (*SPEECH, *LEAVING, "agent_session_stopped", "app_home_opened")
 """The types of events that mean something to us; the manifest subscribes to the same."""
 SPOKEN = ("file_share", "thread_broadcast")
 """Message subtypes in which a person says something, as without one. All others are about messages, members or channels."""
@@ -73,7 +73,14 @@ class Left:
     at: datetime | None
 
 
-Inbound = Said | Changed | Stopped | Left
+@dataclass(frozen=True, slots=True)
+class HomeOpened:
+    """A person opened the app's Home tab."""
+
+    user: str
+
+
+Inbound = Said | Changed | Stopped | Left | HomeOpened
 
 _ID = re.compile(r"[A-Za-z0-9_-]{1,64}\Z")
 _TS = re.compile(r"\d{1,20}(\.\d{1,10})?\Z")
@@ -112,6 +119,9 @@ def read(envelope: Envelope, *, bot_user_id: str, bot_id: str) -> Inbound | None
         return _left(event, tenant, bot_user_id, at=envelope.get("event_time"))
     if kind == "agent_session_stopped":
         return _stopped(event, tenant)
+    if kind == "app_home_opened":
+        user = event.get("user")
+        return HomeOpened(user) if event.get("tab") == "home" and _fits(user, _ID) else None
     if event.get("subtype") in ("message_changed", "message_deleted"):
         return _changed(event, tenant, bot_user_id)
     return _said(event, tenant, bot_user_id, app_id=str(envelope.get("api_app_id", "")), homes=_homes(envelope, tenant))

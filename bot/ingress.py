@@ -2,22 +2,22 @@
 
 import structlog
 
-from agent import stops
 from agent.loop import Agent
 from agent.messages import MESSAGES, PARTS, Transcript, arrived, joins, withdrawn
 from agent.models.base import Message, Person, Text
-from agent.stops import Stops
+from agent.stops import LIVE, Stopper
 from bot.bodies import Envelope
 from bot.clients import Clients, Credentials, CredentialsUnavailableError
-from bot.events import LEAVING, Changed, Left, Said, Stopped, kind_of, read, spoken, tenant_of
+from bot.events import LEAVING, Changed, HomeOpened, Left, Said, Stopped, kind_of, read, spoken, tenant_of
+from bot.home import Home
 from bot.installs import Installs
 from bot.overheard import Overheard
-from workflows import Engine, RunState
+from bot.thread_commands import ThreadCommands
+from workflows import Engine
 from workflows.dedup import DedupCache
 from workflows.storage import Delete, Insert, Update
 from workflows.storage.tables import RECEIVED
 
-LIVE = (RunState.READY, RunState.RUNNING, RunState.SUSPENDED)
 LIMIT = 100_000
 """Characters of one message that are kept; Slack itself cuts at 40,000."""
 
@@ -25,14 +25,26 @@ LIMIT = 100_000
 class Ingress:
     """Takes events in. Raises StoreUnavailableError when one could not be made durable: Slack then delivers it again."""
 
-    def __init__(self, engine: Engine, agent: Agent, clients: Clients, dedup: DedupCache, installs: Installs) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        agent: Agent,
+        clients: Clients,
+        dedup: DedupCache,
+        installs: Installs,
+        *,
+        commands: ThreadCommands,
+        home: Home,
+    ) -> None:
         self._engine = engine
         self._agent = agent
         self._clients = clients
         self._dedup = dedup
         self._installs = installs
         self._transcript = Transcript(engine.store)
-        self._stops = Stops(engine.store)
+        self._stopper = Stopper(engine, turn=agent.turn.id)
+        self._commands = commands
+        self._home = home
         self._overheard = Overheard(engine.store)
 
     async def accept(self, envelope: Envelope) -> None:
@@ -48,6 +60,8 @@ class Ingress:
                 await self._stop(stopped)
             case Left() as left:
                 await self._left(me, left)
+            case HomeOpened(user):
+                await self._home.publish(tenant, user)
             case None:
                 return
 
@@ -74,6 +88,10 @@ class Ingress:
     async def _said(self, said: Said) -> None:
         key = f"message:{said.thread.channel}:{said.id}"
         if await self._dedup.done(said.thread.tenant, key):
+            return
+        if (given := self._commands.read(said)) is not None:
+            await self._commands.start(self._engine, given)
+            await self._dedup.mark_done(said.thread.tenant, key)
             return
         if not said.addressed and not await self._takes_part(said):
             return
@@ -169,22 +187,7 @@ class Ingress:
             before = runs[-1].run_id
 
     async def _stop(self, stopped: Stopped) -> bool:
-        """The row first, so that a turn that has not begun yet is stopped too; then whoever runs is told. Returns whether anybody was.
-
-        A redelivered Stop finishes what its first copy began, and no turn that was begun after that.
-        """
-        thread, store = stopped.thread, self._engine.store
-        if await self._stops.latest(thread) < stopped.at:
-            row = stops.stopped(thread, message_id=stopped.at, by=stopped.user, at=await store.now())
-            await store.write(row)
-        pressed_at = await self._stops.at(thread)
-        live = await self._engine.runs(
-            tenant=thread.tenant, workflow=self._agent.turn.id, key=thread.key, states=LIVE, limit=1
-        )
-        begun = [run for run in live if pressed_at is not None and run.created_at <= pressed_at]
-        for run in begun:
-            await self._engine.cancel(run.run_id, tenant=thread.tenant)
-        return bool(begun)
+        return await self._stopper.stop(stopped.thread, message_id=stopped.at, by=stopped.user)
 
 
 def before(ts: str) -> str:

@@ -13,24 +13,27 @@ from slack_sdk.oauth.installation_store.models.installation import Installation
 from slack_sdk.web.async_client import AsyncWebClient
 
 from agent.calls import BeforeTool
-from agent.campaigns import AdPlatform, SandboxPlatform, campaign_tools
+from agent.campaigns import AccountCap, AdPlatform, SandboxPlatform, campaign_tools
 from agent.files import file_tools
 from agent.guidance import Guidance
 from agent.loop import Agent, make_agent
 from agent.messages import Transcript
 from agent.models import make_model
 from agent.models.base import Model
+from agent.preferences import PreferenceBook
 from agent.reports import ReportDesk, make_reports
 from agent.schema import AGENT
+from agent.stops import Stopper
 from agent.tools import Tool, Toolbox
 from bot.actions import Decisions
 from bot.bolt import InstallFlow, make_bolt, oauth_settings
 from bot.clients import Clients, CredentialSource, EitherSource, OneWorkspace
-from bot.commands import Commands
+from bot.commands import Campaigns, Commands, Report, Summaries, Threadline
 from bot.departures import Departures
 from bot.dispatch import Dispatch
 from bot.files import SlackFiles
 from bot.history import SlackHistory
+from bot.home import Home
 from bot.ingress import Ingress
 from bot.installs import INSTALLATIONS, InstallationStore, Installs, tenant_of_installation
 from bot.keyring import Keyring, KeyringError
@@ -39,7 +42,9 @@ from bot.render import SlackChannel
 from bot.rotation import Rotation
 from bot.schema import BOT
 from bot.settings import Settings, SettingsError
+from bot.settings_dialog import SettingsDialog
 from bot.sockets import Sockets
+from bot.thread_commands import ThreadCommands
 from bot.web import SlackRoutes, make_web
 from bot.welcome import Welcome
 from workflows import Engine
@@ -104,20 +109,29 @@ class Service:
             structlog.get_logger().warning(
                 "offline_model_in_production", unsafe="it understands a small grammar; set THREADLINE_MODEL"
             )
-        self.agent = self._agent(self.model, guidance or Guidance(), before_tool)
+        self.preferences = PreferenceBook(self.store)
+        self.tools = Toolbox(self._tools())
+        self.guidance = guidance or Guidance()
+        self.agent = self._agent(self.model, before_tool)
+        self.dialog = SettingsDialog(self.preferences, self.platform, self.people, self.clients)
+        self.home = Home(self.store, self.platform, self.people, self.clients, self.tools)
+        self.commands = self._commands()
         self.welcome = Welcome(self.engine, self.channel)
-        self.engine.add(*self.agent.workflows, *self.reports.workflows, self.welcome.workflow)
-        self.ingress = Ingress(self.engine, self.agent, self.clients, self.dedup, self.installs)
+        in_threads = ThreadCommands(self.commands, self.channel)
+        self.engine.add(*self.agent.workflows, *self.reports.workflows, self.welcome.workflow, in_threads.workflow)
+        self.ingress = Ingress(
+            self.engine, self.agent, self.clients, self.dedup, self.installs, commands=in_threads, home=self.home
+        )
 
     async def _forget_departed(self) -> int:
         return await self.installs.forget_departed(self.credentials)
 
-    def _agent(self, model: Model, guidance: Guidance, before_tool: BeforeTool | None) -> Agent:
+    def _agent(self, model: Model, before_tool: BeforeTool | None) -> Agent:
         return make_agent(
             store=self.store,
             model=model,
-            toolbox=Toolbox(self._tools()),
-            guidance=guidance,
+            toolbox=self.tools,
+            guidance=self.guidance,
             channel=self.channel,
             people=self.people,
             tracer=self.engine.tracer,
@@ -127,7 +141,22 @@ class Service:
 
     def _tools(self) -> Iterable[Tool]:
         files = SlackFiles(self.clients, api_url=self.settings.slack_api_url)
-        return (*campaign_tools(self.platform), *self.desk.tools(), *file_tools(Transcript(self.store), files))
+        cap = AccountCap(self.platform, self._spend_cap)
+        return (*campaign_tools(self.platform, cap), *self.desk.tools(), *file_tools(Transcript(self.store), files))
+
+    async def _spend_cap(self, tenant: str) -> int | None:
+        return (await self.preferences.of(tenant)).spend_cap_micros
+
+    def _commands(self) -> Commands:
+        stopper = Stopper(self.engine, turn=self.agent.turn.id)
+        return Commands(
+            (
+                Report(self.store, self.desk, self.platform, self.people),
+                Campaigns(self.platform),
+                Summaries(self.desk, self.people),
+                Threadline(self.store, stopper, self.desk, self.people, self.dialog),
+            )
+        )
 
     def web(self, *, slack: bool = True) -> web.Application:
         """The HTTP application; without `slack`, only health."""
@@ -166,8 +195,10 @@ class Service:
             self.settings,
             clients=self.clients,
             ingress=self.ingress,
-            decisions=Decisions(self.engine, self.agent, self.people, self.channel),
-            commands=Commands(self.store, self.desk, self.platform, self.people),
+            decisions=Decisions(self.engine, self.agent, self.people, self.channel, self.clients),
+            commands=self.commands,
+            dialog=self.dialog,
+            home=self.home,
         )
         return Dispatch(bolt, self.clients, self.ingress)
 

@@ -1,5 +1,6 @@
 """Ad campaigns: the platform seam, an embedded sandbox, periods in ordinary wording, and the tools over them."""
 
+from agent.campaigns.cap import AccountCap
 from agent.campaigns.lookup import CampaignLookupError, find_campaign
 from agent.campaigns.money import format_micros, parse_micros
 from agent.campaigns.periods import Period, PeriodError, UnknownPeriodError, preceding, year_before
@@ -24,6 +25,7 @@ from agent.campaigns.tools import campaign_tools
 __all__ = [
     "CAMPAIGN_TABLES",
     "Account",
+    "AccountCap",
     "AdPlatform",
     "Campaign",
     "CampaignLookupError",

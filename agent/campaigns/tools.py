@@ -5,6 +5,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from agent.campaigns.cap import NoCap, SpendCap
 from agent.campaigns.lookup import CampaignLookupError, find_campaign
 from agent.campaigns.money import format_micros, parse_micros
 from agent.campaigns.performance import Window, choose, clock_of, measure
@@ -30,14 +31,18 @@ Amount = Annotated[
 ]
 
 
-def campaign_tools(platform: AdPlatform) -> tuple[Tool, ...]:
-    """The tools over `platform`: list_campaigns, campaign_performance, change_budget, pause_campaign, resume_campaign."""
+def campaign_tools(platform: AdPlatform, cap: SpendCap | None = None) -> tuple[Tool, ...]:
+    """The tools over `platform`: list_campaigns, campaign_performance, change_budget, pause_campaign, resume_campaign.
+
+    `cap` is asked when a change is proposed and again when it is made.
+    """
+    cap = cap or NoCap()
     return (
         _list_campaigns(platform),
         _campaign_performance(platform),
-        _change_budget(platform),
+        _change_budget(platform, cap),
         _pause_campaign(platform),
-        _resume_campaign(platform),
+        _resume_campaign(platform, cap),
     )
 
 
@@ -107,9 +112,9 @@ class _Budget:
         return format_micros(self.new_micros, self.campaign.currency)
 
 
-def _change_budget(platform: AdPlatform) -> Tool:
+def _change_budget(platform: AdPlatform, cap: SpendCap) -> Tool:
     async def evidence(ctx: ToolContext, *, campaign: str, amount: str | float) -> Evidence:
-        asked = await _checked_budget(platform, ctx.tenant, campaign, amount)
+        asked = await _checked_budget(platform, cap, ctx.tenant, campaign, amount)
         if asked.new_micros == asked.campaign.daily_budget_micros:
             raise ToolError(f"{asked.campaign.name} has a daily budget of {asked.old} already; nothing to do")
         account = await platform.account(ctx.tenant)
@@ -122,12 +127,13 @@ def _change_budget(platform: AdPlatform) -> Tool:
                 ("New daily budget", asked.new),
                 ("Difference", _difference(asked.campaign.daily_budget_micros, asked.new_micros, account.currency)),
             ),
+            spend_micros=max(0, asked.new_micros - asked.campaign.daily_budget_micros),
         )
 
     @tool(effect=Effect.IRREVERSIBLE, permission="ask", evidence=evidence, read_back="list_campaigns")
     async def change_budget(ctx: ToolContext, *, campaign: CampaignName, amount: Amount) -> BudgetChange:
         """Set a campaign's daily budget. Give the new amount itself, not a difference or a percentage; read the current one first."""
-        asked = await _checked_budget(platform, ctx.tenant, campaign, amount)
+        asked = await _checked_budget(platform, cap, ctx.tenant, campaign, amount)
         try:
             change = await platform.set_daily_budget(
                 ctx.tenant, asked.campaign.id, micros=asked.new_micros, key=ctx.idempotency_key, by=ctx.asker.id
@@ -161,13 +167,19 @@ def _pause_campaign(platform: AdPlatform) -> Tool:
     return pause_campaign
 
 
-def _resume_campaign(platform: AdPlatform) -> Tool:
+def _resume_campaign(platform: AdPlatform, cap: SpendCap) -> Tool:
+    async def within(ctx: ToolContext, name: str) -> None:
+        campaign = await _found(platform, ctx.tenant, name)
+        await cap.check(ctx.tenant, campaign, becomes_micros=campaign.daily_budget_micros)
+
     async def evidence(ctx: ToolContext, *, campaign: str) -> Evidence:
+        await within(ctx, campaign)
         return await _status_evidence(platform, ctx.tenant, campaign, "active")
 
     @tool(effect=Effect.IDEMPOTENT, permission="ask", evidence=evidence)
     async def resume_campaign(ctx: ToolContext, *, campaign: CampaignName) -> StatusChange:
         """Resume a paused campaign: it spends up to its daily budget again."""
+        await within(ctx, campaign)
         return await _set_status(platform, ctx, campaign, "active")
 
     return resume_campaign
@@ -180,7 +192,7 @@ async def _found(platform: AdPlatform, tenant: str, name: str) -> Campaign:
         raise ToolError(str(error)) from None
 
 
-async def _checked_budget(platform: AdPlatform, tenant: str, name: str, amount: str | float) -> _Budget:
+async def _checked_budget(platform: AdPlatform, cap: SpendCap, tenant: str, name: str, amount: str | float) -> _Budget:
     campaign = await _found(platform, tenant, name)
     try:
         asked = _Budget(campaign, parse_micros(amount, campaign.currency))
@@ -191,6 +203,8 @@ async def _checked_budget(platform: AdPlatform, tenant: str, name: str, amount: 
             f"{asked.new} a day is more than {_LARGEST_FACTOR} times the {asked.old} that {campaign.name} has now;"
             " if it is meant, go there in smaller steps"
         )
+    if campaign.status == "active":
+        await cap.check(tenant, campaign, becomes_micros=asked.new_micros)
     return asked
 
 
@@ -214,6 +228,7 @@ async def _status_evidence(platform: AdPlatform, tenant: str, name: str, status:
             ("New status", status),
             ("Daily budget", format_micros(campaign.daily_budget_micros, campaign.currency)),
         ),
+        spend_micros=campaign.daily_budget_micros if status == "active" else 0,
     )
 
 

@@ -9,6 +9,8 @@ from pathlib import Path
 
 ORDER = ("identity", "campaigns", "money", "untrusted", "conversation", "tone")
 """The order of the files in the text. Files that only an override directory has come last, by name."""
+WORKSPACE = "workspace"
+"""The file that introduces what a workspace's admins have written. It may be replaced like the others, and need not be there."""
 
 _OWN = Path(__file__).parent
 
@@ -36,6 +38,7 @@ class Guidance:
                     f"guidance directory {directory} does not exist; create it or take it out of the settings"
                 )
             found |= {path.stem: path for path in sorted(directory.glob("*.md"))}
+        found.pop(WORKSPACE, None)
         missing = [name for name in ORDER if name not in found]
         if missing:
             raise GuidanceError(
@@ -44,9 +47,19 @@ class Guidance:
         extra = sorted(set(found) - set(ORDER))
         return tuple(found[name] for name in (*ORDER, *extra))
 
-    def text(self) -> str:
-        """All of it, as one Markdown text for `ModelRequest.system`. Raises GuidanceError for a file that can't be read."""
-        return "\n\n".join(_text(path) for path in self.files()) + "\n"
+    def _introduction(self) -> Path:
+        places = [each / f"{WORKSPACE}.md" for each in (_OWN, *self._directories)]
+        return [place for place in places if place.exists()][-1]
+
+    def text(self, workspace: str = "") -> str:
+        """All of it, as one Markdown text for `ModelRequest.system`, with what a workspace's admins have written last.
+
+        Raises GuidanceError for a file that can't be read.
+        """
+        parts = [_text(path) for path in self.files()]
+        if workspace.strip():
+            parts += [_text(self._introduction()), workspace.strip()]
+        return "\n\n".join(parts) + "\n"
 
 
 def _text(path: Path) -> str:

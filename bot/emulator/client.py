@@ -103,7 +103,13 @@ class EmulatorClient:
         """A person's open modals and Home tab: ``{views, home}``."""
         return await self._call("GET", "views", params={"user": user})
 
-    async def submit_view(self, user: str, view_id: str, values: dict[str, dict[str, str]]) -> Json:
+    async def click_view(self, user: str, action_id: str, *, view_id: str = "home") -> Json:
+        """Press a button in a modal or the Home tab. Returns ``{ok, status, response, problem}``."""
+        return await self._call(
+            "POST", "views/actions", json={"user": user, "view_id": view_id, "action_id": action_id}
+        )
+
+    async def submit_view(self, user: str, view_id: str, values: dict[str, dict[str, str | list[str]]]) -> Json:
         return await self._call("POST", "views", json={"user": user, "view_id": view_id, "values": values})
 
     async def close_view(self, user: str, view_id: str) -> None:

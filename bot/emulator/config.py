@@ -37,6 +37,10 @@ DEFAULT_PROMPTS = (
 DEFAULT_COMMANDS = (
     AppCommand("/report", "Make a performance report of your campaigns", "[campaign] [period]"),
     AppCommand("/summaries", "Schedule a summary in this channel", "every monday 9:00"),
+    AppCommand("/campaigns", "List your campaigns as they stand", "[name | active | paused]"),
+    AppCommand(
+        "/threadline", "What I do here, and what you can set", "[help | status | stop | usage | settings | forget]"
+    ),
 )
 
 

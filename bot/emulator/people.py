@@ -124,29 +124,6 @@ async def click(slack: Slack, message: Message, user: User, action_id: str, valu
     return await slack.deliveries.ask({"payload": json.dumps(payload)})
 
 
-async def submit_view(slack: Slack, user: User, view_id: str, values: dict[str, dict[str, str]]) -> Reply:
-    """Press Submit in a modal. `values` are the texts by block id and action id. The view closes when the app agrees."""
-    view = slack.interactions.views.get(view_id)
-    installation = slack.workspaces[user.team_id].installation
-    if view is None or installation is None:
-        raise NotFoundError(f"There is no open view {view_id!r}.")
-    state = {
-        block_id: {action_id: {"type": "plain_text_input", "value": text} for action_id, text in fields.items()}
-        for block_id, fields in values.items()
-    }
-    wire = view.wire(app_id=slack.config.app_id, bot_id=installation.bot_id)
-    body = {**interaction(slack, user, "view_submission"), "view": {**wire, "state": {"values": state}}}
-    reply = await slack.deliveries.ask({"payload": json.dumps({**body, "response_urls": []})})
-    if not reply.problem and '"errors"' not in reply.body:
-        close_view(slack, user, view_id)
-    return reply
-
-
-def close_view(slack: Slack, user: User, view_id: str) -> None:
-    slack.interactions.views.pop(view_id, None)
-    slack.updates.publish("view", user=user.id, view_id="")
-
-
 def interaction(slack: Slack, user: User, kind: str) -> Json:
     """The fields every interaction payload begins with."""
     workspace = slack.workspaces[user.team_id]

@@ -8,7 +8,11 @@ from bot.render.text import escaped, fallback, neutral, shortened
 
 APPROVE = "approval_approve"
 DENY = "approval_deny"
+DENY_WHY = "approval_deny_why"
+"""Denies by a dialog that asks for a reason."""
 
+NAMED = 20
+"""Approvers named on a card."""
 FACTS = 60
 """Facts shown, in sections of ten: with title, context and buttons they stay within a message's size."""
 
@@ -32,6 +36,10 @@ def card_blocks(card: Card) -> Blocks:
     blocks += [_section(fields=fields[start : start + 10]) for start in range(0, len(fields), 10)]
     expires = moment(card.expires_at, card.requester.time_zone)
     blocks.append(_context(f"Asked by {_person(card.requester.id)} · expires {expires}"))
+    if card.approvers and card.state == "pending":
+        named = ", ".join(_person(each) for each in card.approvers[:NAMED])
+        more = f" and {len(card.approvers) - NAMED} more" if len(card.approvers) > NAMED else ""
+        blocks.append(_context(f"Decided by an admin of the workspace, or by {named}{more}"))
     blocks.append(_decision(card) if card.state != "pending" else _buttons(card))
     return blocks
 
@@ -41,11 +49,16 @@ def _person(user_id: str) -> str:
 
 
 def _buttons(card: Card) -> dict[str, Any]:
-    def button(action_id: str, text: str, style: str) -> dict[str, Any]:
+    def button(action_id: str, text: str, **look: str) -> dict[str, Any]:
         label = {"type": "plain_text", "text": text}
-        return {"type": "button", "action_id": action_id, "text": label, "style": style, "value": card.approval_id}
+        return {"type": "button", "action_id": action_id, "text": label, **look, "value": card.approval_id}
 
-    return {"type": "actions", "elements": [button(APPROVE, "Approve", "primary"), button(DENY, "Deny", "danger")]}
+    elements = [
+        button(APPROVE, "Approve", style="primary"),
+        button(DENY, "Deny", style="danger"),
+        button(DENY_WHY, "Deny, and say why…"),
+    ]
+    return {"type": "actions", "elements": elements}
 
 
 def _decision(card: Card) -> dict[str, Any]:

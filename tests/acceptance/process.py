@@ -102,8 +102,8 @@ class PointedService(Service):
             setattr(self.store, name, around(name, getattr(self.store, name)))
         setattr(self.store, "claim", _claimed(self.store.claim))  # noqa: B010 — as above
 
-    def _agent(self, model: Any, guidance: Any, before_tool: Any) -> Any:
-        return super()._agent(PointedModel(model), guidance, before_tool)
+    def _agent(self, model: Any, before_tool: Any) -> Any:
+        return super()._agent(PointedModel(model), before_tool)
 
     def _tools(self) -> Any:
         tools = list(super()._tools())

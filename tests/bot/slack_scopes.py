@@ -20,10 +20,13 @@ METHOD_SCOPES: dict[str, set[str]] = {
     "files.info": {"files:read"},
     "oauth.v2.access": set(),
     "users.info": {"users:read"},
+    "views.open": set(),
+    "views.publish": set(),
 }
 
 EVENT_SCOPES: dict[str, set[str]] = {
     "agent_session_stopped": {"chat:write"},
+    "app_home_opened": set(),
     "app_mention": {"app_mentions:read"},
     "app_uninstalled": set(),
     "message.channels": {"channels:history"},

@@ -7,8 +7,9 @@ from dataclasses import replace
 import pytest
 
 from agent.campaigns.sandbox import CAMPAIGN_CHANGES
-from bot.actions import NOT_CHECKED, NOT_YOURS, UNKNOWN
-from bot.render.cards import APPROVE, DENY
+from agent.preferences import PreferenceBook, Preferences
+from bot.actions import NOT_ALONE, NOT_CHECKED, NOT_OPENED, NOT_YOURS, UNKNOWN
+from bot.render.cards import APPROVE, DENY, DENY_WHY
 from tests.bot.bench import HARBOR, NORTHWIND, Bench, Json
 from tests.waiting import until
 from workflows.storage import Select
@@ -20,7 +21,11 @@ DAY_S = 24 * 3600
 
 async def ask(bench: Bench) -> tuple[str, Json]:
     """Ben wants more money for a campaign; returns the thread and its card."""
-    ts = await bench.asked("@Threadline raise the daily budget of Brand Search to 150", user="@ben")
+    return await ask_for(bench, "150")
+
+
+async def ask_for(bench: Bench, amount: str) -> tuple[str, Json]:
+    ts = await bench.asked(f"@Threadline raise the daily budget of Brand Search to {amount}", user="@ben")
     await bench.answer(ts, count=2)
     await bench.idle()
     return ts, await card(bench, ts)
@@ -235,6 +240,90 @@ async def test_a_click_stands_when_its_clicker_can_not_be_answered(bench: Bench)
     assert (await bench.click(approval_id(shown), user="U0BEN")).status == 200
     assert (await bench.click(approval_id(shown), user="U0ADA", action=DENY)).status == 200
     assert await state(bench, shown) == "denied"
+
+
+@BOTH
+async def test_a_denial_with_a_reason_tells_it_on_the_card_and_to_the_agent(bench: Bench) -> None:
+    ts, shown = await ask(bench)
+    await bench.people.click("#campaigns", shown["ts"], DENY_WHY, "@ada")
+    [view] = (await bench.people.views("@ada"))["views"]
+    assert "from €120.00 to €150.00" in str(view["blocks"])
+    assert await state(bench, shown) == "pending"
+    await bench.people.submit_view("@ada", view["id"], {"reason": {"value": "not before <!channel> December"}})
+    answer = await bench.answer(ts, count=3)
+    await bench.idle()
+    assert "denied" in answer["plain"].lower()
+    assert await changes(bench) == []
+    settled = await card(bench, ts)
+    assert "Denied by @Ada Keller: not before" in settled["plain"]
+    assert "<!channel>" not in json.dumps(settled["blocks"])
+    [row] = await bench.service.store.read(Select(APPROVALS, {"tenant": NORTHWIND, "id": approval_id(shown)}))
+    assert row["reason"] == "not before <!channel> December"
+
+
+async def test_a_reason_that_comes_too_late_is_told_in_the_dialog(bench: Bench) -> None:
+    ts, shown = await ask(bench)
+    make_admin(bench, "U0CHLOE")
+    await bench.people.click("#campaigns", shown["ts"], DENY_WHY, "@chloe")
+    [view] = (await bench.people.views("@chloe"))["views"]
+    await bench.people.click("#campaigns", shown["ts"], APPROVE, "@ada")
+    await bench.answer(ts, count=3)
+    await bench.people.submit_view("@chloe", view["id"], {})
+    [told_view] = (await bench.people.views("@chloe"))["views"]
+    assert "already approved by <@U0ADA>" in str(told_view["blocks"])
+    await bench.idle()
+    assert len(await changes(bench)) == 1
+
+
+async def test_a_reason_is_no_way_round_the_question_who_may_decide(bench: Bench) -> None:
+    _, shown = await ask(bench)
+    await bench.people.click("#campaigns", shown["ts"], DENY_WHY, "@ben")
+    assert (await bench.people.views("@ben"))["views"] == []
+    await bench.people.click("#campaigns", shown["ts"], DENY_WHY, "@ada")
+    [view] = (await bench.people.views("@ada"))["views"]
+    make_admin(bench, "U0ADA", admin=False)
+    await bench.people.submit_view("@ada", view["id"], {})
+    assert NOT_YOURS in str((await bench.people.views("@ada"))["views"])
+    assert await state(bench, shown) == "pending"
+
+
+async def test_a_dialog_that_slack_does_not_open_is_told(bench: Bench) -> None:
+    ts, shown = await ask(bench)
+    await bench.people.fault("views.open", "error", error="expired_trigger_id")
+    await bench.people.click("#campaigns", shown["ts"], DENY_WHY, "@ada")
+    assert await told(bench, ts, "@ada") == [NOT_OPENED]
+    assert await state(bench, shown) == "pending"
+
+
+async def test_a_named_approver_may_decide_and_is_named_on_the_card(bench: Bench) -> None:
+    await PreferenceBook(bench.service.store).change(NORTHWIND, Preferences(approvers=("U0CHLOE",)), by="U0ADA")
+    ts, shown = await ask(bench)
+    assert "Decided by an admin of the workspace, or by @Chloe" in shown["plain"]
+    await bench.people.click("#campaigns", shown["ts"], APPROVE, "@chloe")
+    await bench.answer(ts, count=3)
+    await bench.idle()
+    assert len(await changes(bench)) == 1
+    await PreferenceBook(bench.service.store).change(NORTHWIND, Preferences(version=1), by="U0ADA")
+    ts, shown = await ask_for(bench, "140")
+    await bench.people.click("#campaigns", shown["ts"], APPROVE, "@chloe")
+    assert await told(bench, ts, "@chloe") == [NOT_YOURS]
+
+
+@pytest.mark.parametrize(("amount", "alone"), [("130", True), ("150", False)])
+async def test_above_the_limit_nobody_approves_alone_what_they_asked_for(
+    bench: Bench, amount: str, alone: bool
+) -> None:
+    await PreferenceBook(bench.service.store).change(NORTHWIND, Preferences(alone_limit_micros=10_000_000), by="U0ADA")
+    make_admin(bench, "U0BEN")
+    ts, shown = await ask_for(bench, amount)
+    await bench.people.click("#campaigns", shown["ts"], APPROVE, "@ben")
+    if not alone:
+        assert await told(bench, ts, "@ben") == [NOT_ALONE]
+        assert await state(bench, shown) == "pending"
+        await bench.people.click("#campaigns", shown["ts"], APPROVE, "@ada")
+    await bench.answer(ts, count=3)
+    await bench.idle()
+    assert len(await changes(bench)) == 1
 
 
 async def test_people_talk_on_while_an_approval_waits(bench: Bench) -> None:

@@ -9,7 +9,7 @@ from agent.channel import Card, Decision
 from agent.models.base import Person
 from agent.tools import Evidence
 from bot.emulator.blocks import check_blocks
-from bot.render.cards import APPROVE, DENY, STATES, card_blocks, card_text
+from bot.render.cards import APPROVE, DENY, DENY_WHY, STATES, card_blocks, card_text
 
 ADA = Person(id="U0ADA", name="Ada")
 FACTS = (("Campaign", "Brand Search"), ("Now", "€120.00 a day"), ("Then", "€150.00 a day"))
@@ -44,7 +44,7 @@ def test_the_facts_and_who_asked_are_there_in_every_state(state: Decision) -> No
 
 
 def test_only_a_pending_card_can_be_clicked() -> None:
-    assert buttons(card_blocks(card())) == [APPROVE, DENY]
+    assert buttons(card_blocks(card())) == [APPROVE, DENY, DENY_WHY]
     for state in STATES:
         assert buttons(card_blocks(card(state))) == []  # type: ignore[arg-type]
 

@@ -7,7 +7,9 @@ import pytest
 
 from agent.campaigns import Campaign, SandboxPlatform
 from agent.reports import ReportRequest
-from bot.commands import REPORT_HELP, SUMMARIES_HELP, Commands
+from bot.commands import Command, Report
+from bot.commands.report import REPORT_HELP
+from bot.commands.summaries import SUMMARIES_HELP
 from tests.bot.bench import HARBOR, NORTHWIND, Bench
 from tests.waiting import until
 
@@ -63,17 +65,10 @@ async def test_a_campaign_named_like_a_period_is_meant_by_its_whole_name(bench: 
     platform = Platform(
         [known.model_copy(update={"name": "Brand October"}), known.model_copy(update={"id": "c-2", "name": "Brand"})]
     )
-    commands = Commands(bench.service.store, bench.service.desk, platform, bench.service.people)
+    report = Report(bench.service.store, bench.service.desk, platform, bench.service.people)
     for text, about in (("brand october", "brand october, last week"), ("Brand yesterday", "Brand, yesterday")):
-        asked = {
-            "command": "/report",
-            "user_id": "U0ADA",
-            "channel_id": "C0CAMPAIGNS",
-            "trigger_id": text,
-            "text": text,
-        }
-        said = await commands.run(tenant=NORTHWIND, command=asked)
-        assert about in said["text"]
+        said = await report.run(Command("report", text, NORTHWIND, "U0ADA", "C0CAMPAIGNS", key=text))
+        assert about in said
 
 
 @pytest.mark.parametrize(

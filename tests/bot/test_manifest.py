@@ -15,7 +15,6 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot import events
 from bot.bolt import SCOPES
 from bot.cli import _parser
-from bot.commands import Commands
 from bot.emulator.config import DEFAULT_COMMANDS, DEFAULT_PROMPTS
 from tests.bot.bench import Bench, envelope
 from tests.bot.slack_scopes import EVENT_SCOPES, FEATURE_SCOPES, METHOD_SCOPES
@@ -136,9 +135,9 @@ def test_an_install_asks_for_what_the_manifest_says() -> None:
 
 def test_every_command_has_its_handler_and_every_handler_its_command(bench: Bench) -> None:
     service = bench.service
-    handled = Commands(service.store, service.desk, service.platform, service.people).names
+    handled = {f"/{name}" for name in service.commands.names}
     declared = {each["command"]: each for each in FEATURES["slash_commands"]}
-    assert set(declared) == set(handled)
+    assert set(declared) == handled
     for name, each in declared.items():
         assert re.fullmatch(r"/[a-z-]{1,31}", name)
         assert set(each) == {"command", "url", "description", "usage_hint", "should_escape"}
@@ -165,11 +164,6 @@ def test_it_is_an_agent_of_2026() -> None:
     assert view["suggested_prompts"] == [asdict(prompt) for prompt in DEFAULT_PROMPTS]
     assert FEATURES["app_home"]["messages_tab_enabled"]
     assert not FEATURES["app_home"]["messages_tab_read_only_enabled"]
-
-
-def test_nothing_is_switched_on_that_the_code_can_not_do() -> None:
-    """The Home tab needs a page."""
-    assert not FEATURES["app_home"]["home_tab_enabled"]
 
 
 async def test_every_suggested_prompt_has_an_answer(bench: Bench) -> None:

@@ -9,6 +9,7 @@ import aiohttp
 import pytest
 
 from bot.emulator import ControlError, Emulator, EmulatorClient, EmulatorConfig, PortBusyError, WrongEnvironmentError
+from bot.emulator.config import DEFAULT_COMMANDS
 from tests.emulator.conftest import SECRET
 
 
@@ -91,7 +92,7 @@ async def test_the_state_names_everybody_and_the_apps_commands(people: EmulatorC
         "general",
     }
     assert (northwind["installed"], harbor["installed"]) == (True, False)
-    assert [command["command"] for command in state["commands"]] == ["/report", "/summaries"]
+    assert [command["command"] for command in state["commands"]] == [each.command for each in DEFAULT_COMMANDS]
 
 
 async def test_changes_are_told_by_long_poll(emulator: Emulator, people: EmulatorClient) -> None:

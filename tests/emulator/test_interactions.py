@@ -129,10 +129,18 @@ async def test_a_click_the_app_fails_on_is_reported(
     assert (answer["ok"], answer["status"], answer["problem"]) == (False, 500, "http_error")
 
 
+WHY: dict[str, Any] = {
+    "type": "input",
+    "block_id": "reason",
+    "label": {"type": "plain_text", "text": "Why?"},
+    "element": {"type": "plain_text_input", "action_id": "text"},
+}
+
+
 async def test_a_trigger_opens_one_view_within_three_seconds(
     web_api: AsyncWebClient, people: EmulatorClient, sink: Sink
 ) -> None:
-    view: dict[str, Any] = {"type": "modal", "title": {"type": "plain_text", "text": "Why?"}, "blocks": []}
+    view: dict[str, Any] = {"type": "modal", "title": {"type": "plain_text", "text": "Why?"}, "blocks": [WHY]}
     ts = await ask(web_api)
     await people.click("#campaigns", ts, "approve", "@ada")
     trigger = json.loads(form_of(sink)["payload"])["trigger_id"]

@@ -5,7 +5,7 @@ import binascii
 
 from aiohttp import web
 
-from bot.emulator import people, posting
+from bot.emulator import dialogs, people, posting
 from bot.emulator.commands import run_command
 from bot.emulator.control import requests
 from bot.emulator.control.requests import body
@@ -104,13 +104,18 @@ async def open_home(slack: Slack, request: web.Request) -> Json:
 
 async def submit_view(slack: Slack, request: web.Request) -> Json:
     asked = await body(request, requests.Submission)
-    return _answer(await people.submit_view(slack, find_user(slack, asked.user), asked.view_id, asked.values))
+    return _answer(await dialogs.submit_view(slack, find_user(slack, asked.user), asked.view_id, asked.values))
+
+
+async def click_view(slack: Slack, request: web.Request) -> Json:
+    asked = await body(request, requests.ViewClick)
+    return _answer(await dialogs.click_view(slack, find_user(slack, asked.user), asked.view_id, asked.action_id))
 
 
 async def close_view(slack: Slack, request: web.Request) -> Json:
     """Cancel in a modal. Slack tells the app only if the view asked for it, which this one does not support."""
     asked = await body(request, requests.Submission)
-    people.close_view(slack, find_user(slack, asked.user), asked.view_id)
+    dialogs.close_view(slack, find_user(slack, asked.user), asked.view_id)
     return {}
 
 

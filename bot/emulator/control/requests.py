@@ -79,7 +79,13 @@ class Home(Body):
 class Submission(Body):
     user: str
     view_id: str
-    values: dict[str, dict[str, str]] = {}
+    values: dict[str, dict[str, str | list[str]]] = {}
+
+
+class ViewClick(Body):
+    user: str
+    view_id: str
+    action_id: str
 
 
 class RawEvent(Body):

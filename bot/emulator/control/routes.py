@@ -24,6 +24,7 @@ ROUTES: tuple[tuple[str, str, Handler], ...] = (
     ("POST", "home", conversation.open_home),
     ("POST", "views", conversation.submit_view),
     ("DELETE", "views", conversation.close_view),
+    ("POST", "views/actions", conversation.click_view),
     ("GET", "status", conversation.get_status),
     ("POST", "events", world.send_event),
     ("GET", "deliveries", world.get_deliveries),

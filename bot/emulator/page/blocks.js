@@ -26,11 +26,12 @@ async function press(button) {
 
 async function act(element, value) {
   const ts = element.closest(".message")?.dataset.ts;
-  if (!ts) return;
-  const body = { channel: store.channel, message_ts: ts, action_id: element.dataset.action, user: store.me };
-  if (value !== undefined) body.value = value;
+  const home = element.closest(".home");
+  if (!ts && !home) return;
+  const body = { action_id: element.dataset.action, user: store.me, ...(ts ? { channel: store.channel, message_ts: ts } : { view_id: "home" }) };
+  if (ts && value !== undefined) body.value = value;
   element.disabled = true;
-  const answer = await trying(() => call("POST", "actions", { body }));
+  const answer = await trying(() => call("POST", ts ? "actions" : "views/actions", { body }));
   element.disabled = false;
   if (answer && !answer.ok) toast(`${store.state.app.name} did not take the click (${answer.problem.replaceAll("_", " ")}). Try again.`);
 }

@@ -58,12 +58,15 @@ async function submit(event, view, form, problem) {
   event.preventDefault();
   const values = {};
   for (const label of form.querySelectorAll("[data-block]")) {
-    const input = label.querySelector("input, textarea");
-    if (input) values[label.dataset.block] = { [input.name]: input.value };
+    const input = label.querySelector("input, textarea, select[multiple]");
+    if (input) values[label.dataset.block] = { [input.name]: input.multiple ? [...input.selectedOptions].map((one) => one.value) : input.value };
   }
   const answer = await trying(() => call("POST", "views", { body: { user: store.me, view_id: view.id, values } }));
   if (!answer) return;
   if (!answer.ok) problem.textContent = `${store.state.app.name} did not answer (${answer.problem}).`;
   else if (answer.response.includes('"errors"')) problem.textContent = Object.values(JSON.parse(answer.response).errors).join(" ");
-  else byId("dialog").close();
+  else if (answer.response.includes('"update"')) {
+    delete byId("dialog").dataset.view;
+    await drawModal();
+  } else byId("dialog").close();
 }

@@ -29,6 +29,8 @@ def element_html(slack: Slack, element: Json) -> str:
         return _feedback(slack, element)
     if kind == "plain_text_input":
         return _input(element)
+    if kind == "multi_users_select":
+        return _people(slack, element)
     return f'<span class="unknown">A {html.escape(kind)} element, which this page does not draw</span>'
 
 
@@ -79,6 +81,18 @@ def _input(element: Json) -> str:
     if element.get("multiline"):
         return f'<textarea name="{name}" rows="4">{value}</textarea>'
     return f'<input name="{name}" value="{value}">'
+
+
+def _people(slack: Slack, element: Json) -> str:
+    """People of all workspaces that are here: the page shows one at a time, and nobody is hidden from a developer."""
+    chosen = element.get("initial_users", [])
+    options = "".join(
+        f'<option value="{html.escape(user.id)}"{" selected" if user.id in chosen else ""}>{html.escape(user.real_name)}</option>'
+        for workspace in slack.workspaces.values()
+        for user in workspace.users.values()
+        if not user.is_bot
+    )
+    return f'<select multiple name="{html.escape(str(element.get("action_id", "")))}" size="4">{options}</select>'
 
 
 def _action(element: Json) -> str:

@@ -1,0 +1,55 @@
+"""`/summaries`: a summary in a channel, again and again."""
+
+import re
+
+from agent.reports import ReportDesk
+from bot.commands.command import Command, sentence
+from bot.people import SlackPeople
+from bot.render.dates import moment
+from workflows.errors import InputError
+from workflows.schedules import explain
+from workflows.storage.base import Schedule
+
+SUMMARIES_HELP = (
+    "`/summaries every monday 9:00` posts a weekly summary here, `/summaries` tells when, `/summaries off` ends them."
+)
+OFF = ("off", "stop", "none", "cancel")
+
+
+class Summaries:
+    """Schedules, tells and ends a channel's summaries."""
+
+    name = "summaries"
+    help = SUMMARIES_HELP
+
+    def __init__(self, desk: ReportDesk, people: SlackPeople) -> None:
+        self._desk = desk
+        self._people = people
+
+    async def run(self, command: Command) -> str:
+        tenant, channel, text = command.tenant, command.channel, command.text
+        if text.lower() in OFF:
+            gone = await self._desk.unschedule(tenant=tenant, channel=channel)
+            return "Summaries in this channel have ended." if gone else "There were no summaries in this channel."
+        if not text:
+            return await self._when(tenant, channel)
+        asker = await self._people.person(tenant, command.user)
+        try:
+            entry = await self._desk.schedule(
+                re.sub(r"^weekly\b", "", text) or text, tenant=tenant, channel=channel, asker=asker
+            )
+        except InputError as error:
+            return f"{sentence(error)}\n{SUMMARIES_HELP}"
+        return f"I post a campaign summary here: {times(entry)} `/summaries off` ends it."
+
+    async def _when(self, tenant: str, channel: str) -> str:
+        entry = await self._desk.scheduled(tenant=tenant, channel=channel)
+        if entry is None:
+            return f"No summaries are posted here. {SUMMARIES_HELP}"
+        return f"A summary is posted here: {times(entry)}"
+
+
+def times(entry: Schedule) -> str:
+    """When a schedule fires, and when next, to stand after a colon."""
+    when = explain(entry.spec)
+    return f"{when[:1].lower()}{when[1:]} ({entry.tz}). Next: {moment(entry.next_at, entry.tz)}."

@@ -1,0 +1,125 @@
+"""The Home tab: what the agent may do here, what was set, what is scheduled, which account it looks after."""
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import structlog
+from slack_sdk.errors import SlackApiError
+
+from agent.campaigns import Account, AdPlatform
+from agent.preferences import PreferenceBook, Preferences
+from agent.tools import Tool
+from bot.clients import Clients
+from bot.dialogs import Block, words
+from bot.people import SlackPeople
+from bot.render.dates import moment
+from bot.render.text import escaped, neutral, shortened
+from bot.settings_dialog import shown_amount
+from workflows.schedules import explain
+from workflows.storage import Store
+from workflows.storage.base import Schedule
+
+INTRODUCTION = (
+    "Mention me in a channel or write to me here. Answers are made by a language model and may be wrong; every figure comes from the"
+    " account itself."
+)
+EDIT = "settings_edit"
+"""The action of the button that opens the settings."""
+ANSWER_S = 2.0
+"""Slack waits three seconds for the acknowledgement of the event that asks for it."""
+SCHEDULES = 20
+"""Schedules shown."""
+SECTION = 2_900
+"""Characters of one section, of Slack's 3,000."""
+
+
+class Home:
+    """Publishes Home tabs."""
+
+    def __init__(
+        self, store: Store, platform: AdPlatform, people: SlackPeople, clients: Clients, tools: Iterable[Tool]
+    ) -> None:
+        self._store = store
+        self._book = PreferenceBook(store)
+        self._platform = platform
+        self._people = people
+        self._clients = clients
+        self._tools = tuple(tools)
+
+    async def publish(self, tenant: str, user: str) -> None:
+        """Show a person their Home tab. What can't be shown now is shown when they open it again. Raises StoreUnavailableError."""
+        view = await self.view(tenant, user)
+        try:
+            async with asyncio.timeout(ANSWER_S):
+                await (await self._clients.of(tenant)).views_publish(user_id=user, view=view)
+        except (SlackApiError, OSError, TimeoutError) as error:
+            structlog.get_logger().warning("home_not_published", user=user, error=f"{type(error).__name__}: {error}")
+
+    async def view(self, tenant: str, user: str) -> dict[str, Any]:
+        """The tab of one person: admins get a button to edit."""
+        person = await self._people.person(tenant, user)
+        blocks = [
+            _header("What I do here"),
+            words(_tools(self._tools)),
+            *_settings(await self._book.of(tenant), await self._platform.account(tenant)),
+        ]
+        if await self._people.is_admin(tenant, user):
+            button = {"type": "button", "action_id": EDIT, "text": {"type": "plain_text", "text": "Edit settings"}}
+            blocks.append({"type": "actions", "elements": [button]})
+        schedules = await self._store.schedules(tenant=tenant, limit=SCHEDULES + 1)
+        blocks += [_header("Scheduled"), words(_schedules(schedules, person.time_zone))]
+        return {"type": "home", "blocks": blocks}
+
+
+def _tools(tools: Sequence[Tool]) -> str:
+    runs = [each.name for each in tools if each.permission == "run"]
+    asks = [each.name for each in tools if each.permission == "ask"]
+    lines = [
+        INTRODUCTION,
+        f"*Without asking:* {_spoken(runs)}.",
+        f"*Only after an approval:* {_spoken(asks)}.",
+    ]
+    return "\n".join(lines)
+
+
+def _spoken(names: Sequence[str]) -> str:
+    return ", ".join(name.replace("_", " ") for name in names) or "nothing"
+
+
+def _settings(now: Preferences, account: Account) -> list[Block]:
+    currency = account.currency
+    approvers = "the admins of the workspace" + "".join(f", <@{each}>" for each in now.approvers)
+    lines = [
+        f"*Account:* {escaped(neutral(account.name))} ({escaped(account.id)}), {escaped(account.time_zone)}",
+        f"*Who approves:* {approvers}",
+        f"*One may approve alone what they asked for, up to:* {shown_amount(now.alone_limit_micros, currency, none='no limit')}",
+        f"*Spend cap:* {shown_amount(now.spend_cap_micros, currency, none='none')}",
+    ]
+    changed = f"Last changed by <@{now.by_user}>." if now.by_user else "Nobody has set anything yet."
+    guidance = escaped(neutral(now.guidance)) or "Nothing beyond what I know about the job."
+    return [
+        _header("Settings"),
+        words(shortened("\n".join(lines), SECTION)),
+        words(shortened(f"*What the admins want me to know*\n{guidance}", SECTION)),
+        {"type": "context", "elements": [{"type": "mrkdwn", "text": changed}]},
+    ]
+
+
+def _schedules(schedules: Sequence[Schedule], time_zone: str) -> str:
+    if not schedules:
+        return "No summaries are scheduled. `/summaries every monday 9:00` in a channel posts one there."
+    lines = [_schedule(each, time_zone) for each in schedules[:SCHEDULES]]
+    if len(schedules) > SCHEDULES:
+        lines.append("… and more.")
+    return shortened("\n".join(lines), SECTION)
+
+
+def _schedule(entry: Schedule, time_zone: str) -> str:
+    kind, _, channel = entry.name.partition(":")
+    where = f"<#{channel}>" if channel.startswith(("C", "G")) else "a direct message"
+    return f"• A {escaped(kind)} in {where}: {explain(entry.spec)} ({escaped(entry.tz)}). Next: {moment(entry.next_at, time_zone)}."
+
+
+def _header(text: str) -> Block:
+    return {"type": "header", "text": {"type": "plain_text", "text": text}}

@@ -1,0 +1,122 @@
+"""The dialog in which admins set what a workspace's agent should know, who approves, and how much may be spent."""
+
+from decimal import Decimal
+
+import structlog
+
+from agent.campaigns import AdPlatform, format_micros, parse_micros
+from agent.campaigns.money import MICROS, decimals
+from agent.preferences import GUIDANCE_LIMIT, PreferenceBook, Preferences, PreferencesChangedError
+from bot.clients import Clients
+from bot.dialogs import View, modal, notice, people_input, people_of, text_input, text_of
+from bot.people import SlackPeople
+
+SETTINGS = "settings"
+"""The dialog's callback id."""
+ADMINS_ONLY = "Settings are for the workspace's admins. My Home tab shows those in force."
+NOT_CHECKED = "Slack did not tell whether you are an admin; please try again in a moment."
+NOT_OPENED = "Slack did not open the dialog; please try again."
+OPENED = "The settings are open."
+CHANGED_MEANWHILE = "Somebody else changed the settings meanwhile. Close this, look at them, and change them again."
+AMOUNTS = {"alone_limit": "alone_limit_micros", "spend_cap": "spend_cap_micros"}
+"""Field of the dialog to preference."""
+
+
+class SettingsError(ValueError):
+    """Fields that can't be read: block id to what is wrong."""
+
+    def __init__(self, fields: dict[str, str]) -> None:
+        super().__init__("; ".join(fields.values()))
+        self.fields = fields
+
+
+class SettingsDialog:
+    """Opens the dialog for admins, and puts in force what they submit."""
+
+    def __init__(self, book: PreferenceBook, platform: AdPlatform, people: SlackPeople, clients: Clients) -> None:
+        self._book = book
+        self._platform = platform
+        self._people = people
+        self._clients = clients
+
+    async def open(self, tenant: str, user: str, trigger_id: str) -> str:
+        """Open it; returns what the person is told. Raises StoreUnavailableError."""
+        refusal = await self._refusal(tenant, user)
+        if refusal is not None:
+            return refusal
+        view = settings_view(await self._book.of(tenant), (await self._platform.account(tenant)).currency)
+        try:
+            await (await self._clients.of(tenant)).views_open(trigger_id=trigger_id, view=view)
+        except Exception as error:
+            structlog.get_logger().warning("dialog_not_opened", error=f"{type(error).__name__}: {error}")
+            return NOT_OPENED
+        return OPENED
+
+    async def submitted(self, tenant: str, user: str, view: View) -> View | None:
+        """Put it in force; a dialog that tells why not, or None. Raises SettingsError for fields, StoreUnavailableError."""
+        refusal = await self._refusal(tenant, user)
+        if refusal is not None:
+            return notice("Settings", refusal)
+        wanted = read_settings(view, (await self._platform.account(tenant)).currency)
+        try:
+            changed = await self._book.change(tenant, wanted, by=user)
+        except PreferencesChangedError:
+            return notice("Settings", CHANGED_MEANWHILE)
+        structlog.get_logger().info("settings_changed", tenant=tenant, by=user, version=changed.version)
+        return None
+
+    async def _refusal(self, tenant: str, user: str) -> str | None:
+        allowed = await self._people.is_admin(tenant, user)
+        return None if allowed else ADMINS_ONLY if allowed is False else NOT_CHECKED
+
+
+def settings_view(now: Preferences, currency: str) -> View:
+    """The dialog, filled with what is in force; it remembers the version it was made from."""
+    blocks = [
+        text_input(
+            "guidance", "What should the agent know?", initial=now.guidance, limit=GUIDANCE_LIMIT, many_lines=True,
+            hint="For everybody here: names, habits, wording, what to look at first. It can't lift approvals or limits.",
+        ),
+        people_input("approvers", "Who approves, beside the admins?", initial=now.approvers),
+        text_input(
+            "alone_limit", f"Added spend a day that one may approve alone, in {currency}", initial=_amount(now.alone_limit_micros, currency), limit=20,
+            hint="Above it, whoever asked for a change can't be the one who approves it. Empty: no such limit.",
+        ),
+        text_input(
+            "spend_cap", f"Spend cap a day, in {currency}", initial=_amount(now.spend_cap_micros, currency), limit=20,
+            hint="What the daily budgets of all active campaigns may come to. Empty: no cap.",
+        ),
+    ]  # fmt: skip
+    return modal(SETTINGS, "Threadline settings", blocks, submit="Save", metadata=str(now.version))
+
+
+def read_settings(view: View, currency: str) -> Preferences:
+    """What was filled in, as the version that comes after the one it was made from. Raises SettingsError."""
+    wrong: dict[str, str] = {}
+    amounts: dict[str, int | None] = {}
+    for block_id, name in AMOUNTS.items():
+        text = text_of(view, block_id).replace(",", "")
+        try:
+            amounts[name] = parse_micros(text, currency) if text else None
+        except ValueError as error:
+            wrong[block_id] = str(error)
+    version = str(view.get("private_metadata") or "")
+    if not version.isdecimal():
+        wrong["guidance"] = "this dialog is not known here any more; open it again"
+    if wrong:
+        raise SettingsError(wrong)
+    return Preferences(
+        guidance=text_of(view, "guidance")[:GUIDANCE_LIMIT],
+        approvers=people_of(view, "approvers")[:100],
+        version=int(version),
+        **amounts,
+    )
+
+
+def _amount(micros: int | None, currency: str) -> str:
+    return "" if micros is None else f"{Decimal(micros) / MICROS:.{decimals(currency)}f}"
+
+
+def shown_amount(micros: int | None, currency: str, *, none: str) -> str:
+    """An amount a day, or words for there being none."""
+    return none if micros is None else f"{format_micros(micros, currency)} a day"

@@ -1,0 +1,129 @@
+"""The Home tab and the settings: admins edit, others read, and what is set holds."""
+
+import pytest
+
+from agent.campaigns import parse_micros
+from agent.preferences import PreferenceBook, Preferences, PreferencesChangedError
+from bot.home import EDIT
+from bot.settings_dialog import CHANGED_MEANWHILE, SETTINGS
+from tests.bot.bench import HARBOR, NORTHWIND, Bench, Json
+from tests.waiting import until
+
+BOTH = pytest.mark.parametrize("storage", ["sqlite", "servers"], indirect=True)
+FILLED: dict[str, dict[str, str | list[str]]] = {
+    "guidance": {"value": "We call ROAS the return. Say € first."},
+    "approvers": {"value": ["U0BEN"]},
+    "alone_limit": {"value": "20"},
+    "spend_cap": {"value": "1,500.50"},
+}
+
+
+async def home(bench: Bench, user: str, containing: str = "") -> Json:
+    """Open the Home tab; returns what stands there, once it contains that."""
+    await bench.people.open_home(user, "home")
+
+    async def shown() -> bool:
+        found = (await bench.people.views(user))["home"]
+        return found is not None and containing in text_of(found)
+
+    await until(shown, f"the Home tab with {containing!r}")
+    found: Json = (await bench.people.views(user))["home"]
+    return found
+
+
+def text_of(view: Json) -> str:
+    return "\n".join(
+        str(part.get("text")) if not isinstance(part.get("text"), dict) else str(part["text"]["text"])
+        for block in view["blocks"]
+        for part in (block, *block.get("elements", []))
+    )
+
+
+def editable(view: Json) -> bool:
+    return any(each.get("action_id") == EDIT for block in view["blocks"] for each in block.get("elements", []))
+
+
+async def dialog(bench: Bench, user: str) -> Json:
+    [view] = (await bench.people.views(user))["views"]
+    return dict(view)
+
+
+async def fill(bench: Bench, user: str, values: dict[str, dict[str, str | list[str]]]) -> Json:
+    """Open the settings in the Home tab and submit them."""
+    await home(bench, user)
+    assert (await bench.people.click_view(user, EDIT))["ok"]
+    return await bench.people.submit_view(user, (await dialog(bench, user))["id"], values)
+
+
+@BOTH
+async def test_an_admin_sets_and_everybody_reads(bench: Bench) -> None:
+    before = await home(bench, "@ben")
+    assert not editable(before)
+    assert "Nobody has set anything yet." in text_of(before)
+    assert "change budget" in text_of(before)
+    assert editable(await home(bench, "@ada"))
+    assert (await fill(bench, "@ada", FILLED))["ok"]
+    assert (await bench.people.views("@ada"))["views"] == []
+    for user in ("@ada", "@ben"):
+        said = text_of(await home(bench, user, "We call ROAS the return"))
+        assert "<@U0BEN>" in said
+        assert "€1,500.50 a day" in said
+        assert "Last changed by <@U0ADA>" in said
+    book = PreferenceBook(bench.service.store)
+    assert await book.of(HARBOR) == Preferences()
+    assert (await book.of(NORTHWIND)).alone_limit_micros == parse_micros(20, "EUR")
+
+
+async def test_what_is_wrong_stays_open_with_its_errors_and_changes_nothing(bench: Bench) -> None:
+    answer = await fill(bench, "@ada", {**FILLED, "spend_cap": {"value": "a lot"}, "alone_limit": {"value": "-3"}})
+    assert '"errors"' in answer["response"]
+    assert "a lot" in answer["response"]
+    assert "above zero" in answer["response"]
+    assert (await dialog(bench, "@ada"))["callback_id"] == SETTINGS
+    assert await PreferenceBook(bench.service.store).of(NORTHWIND) == Preferences()
+
+
+async def test_of_two_that_change_them_at_once_the_second_is_told(bench: Bench) -> None:
+    await home(bench, "@ada")
+    await bench.people.click_view("@ada", EDIT)
+    opened = await dialog(bench, "@ada")
+    book = PreferenceBook(bench.service.store)
+    await book.change(NORTHWIND, Preferences(guidance="first"), by="U0CHLOE")
+    await bench.people.submit_view("@ada", opened["id"], FILLED)
+    assert CHANGED_MEANWHILE in str(await dialog(bench, "@ada"))
+    assert (await book.of(NORTHWIND)).guidance == "first"
+
+
+async def test_every_version_is_kept(bench: Bench) -> None:
+    book = PreferenceBook(bench.service.store)
+    first = await book.change(NORTHWIND, Preferences(guidance="one"), by="U0ADA")
+    second = await book.change(NORTHWIND, first.model_copy(update={"guidance": "two"}), by="U0ADA")
+    assert (first.version, second.version) == (1, 2)
+    with pytest.raises(PreferencesChangedError):
+        await book.change(NORTHWIND, first, by="U0BEN")
+    assert await book.of(NORTHWIND) == second
+
+
+async def test_what_admins_want_known_reaches_the_model_of_their_workspace_alone(bench: Bench) -> None:
+    book = PreferenceBook(bench.service.store)
+    await book.change(NORTHWIND, Preferences(guidance="Our mascot is a heron."), by="U0ADA")
+    guidance = bench.service.guidance
+    assert "heron" in guidance.text((await book.of(NORTHWIND)).guidance)
+    assert "heron" not in guidance.text((await book.of(HARBOR)).guidance)
+    assert "What this workspace's admins ask of you" not in guidance.text("")
+
+
+async def test_a_cap_holds_when_a_change_is_proposed_and_when_it_is_made(bench: Bench) -> None:
+    book = PreferenceBook(bench.service.store)
+    capped = await book.change(NORTHWIND, Preferences(spend_cap_micros=1_000_000), by="U0ADA")
+    ts = await bench.asked("@Threadline raise the daily budget of Brand Search to 150", user="@ben")
+    answer = await bench.answer(ts, count=1)
+    await bench.idle()
+    assert "above the cap of €1.00" in answer["plain"]
+    assert capped.version == 1
+
+
+async def test_slack_being_away_keeps_nobody_from_the_settings(bench: Bench) -> None:
+    await bench.people.fault("views.publish", "http_500", times=1)
+    await bench.people.open_home("@ada", "home")
+    assert editable(await home(bench, "@ada"))

@@ -1,0 +1,160 @@
+"""`/campaigns` and `/threadline`, and the same commands inside threads, where Slack allows no slash commands."""
+
+import pytest
+
+from agent.messages import MESSAGES, PARTICIPATION
+from bot.commands.threadline import ADMINS_ONLY, FORGET_WARNING, THREADLINE_HELP, USE_SLASH
+from bot.settings_dialog import ADMINS_ONLY as SETTINGS_FOR_ADMINS
+from tests.bot.bench import HARBOR, NORTHWIND, Bench, Json
+from tests.waiting import until
+from workflows.storage import Select
+
+BOTH = pytest.mark.parametrize("storage", ["sqlite", "servers"], indirect=True)
+
+
+async def say(bench: Bench, command: str, text: str = "", *, channel: str = "#campaigns", user: str = "@ada") -> str:
+    answer = await bench.people.command(channel, user, command, text)
+    assert answer["problem"] == "", answer
+    assert answer["response"]["response_type"] == "ephemeral"
+    return str(answer["response"]["text"])
+
+
+async def thread(bench: Bench, root: str = "the plan for December") -> str:
+    """A thread between people."""
+    return await bench.people.post_message("#campaigns", "@ada", root)
+
+
+async def answers(bench: Bench, ts: str, count: int = 1) -> list[str]:
+    await bench.answer(ts, count=count)
+    await bench.idle()
+    return [each["plain"] for each in await bench.replies(ts)]
+
+
+class TestCampaigns:
+    async def test_it_lists_what_there_is(self, bench: Bench) -> None:
+        said = await say(bench, "/campaigns")
+        assert "*Brand Search*: active, €120.00 a day" in said
+        assert "a day together" in said
+        assert "paused" in said
+
+    async def test_some_and_one(self, bench: Bench) -> None:
+        assert ": active" not in await say(bench, "/campaigns", "paused")
+        assert ": paused" not in await say(bench, "/campaigns", "active")
+        assert (await say(bench, "/campaigns", "brand sea")).count("•") == 1
+
+    async def test_one_that_is_not_there_is_told_with_those_that_are(self, bench: Bench) -> None:
+        said = await say(bench, "/campaigns", "<!channel> nothing")
+        assert "Brand Search" in said
+        assert "<!channel>" not in said
+
+
+class TestThreadline:
+    async def test_help_is_what_it_says_when_it_is_not_understood(self, bench: Bench) -> None:
+        assert await say(bench, "/threadline") == THREADLINE_HELP
+        assert await say(bench, "/threadline", "help") == THREADLINE_HELP
+        said = await say(bench, "/threadline", "dance <@U0ADA>")
+        assert said.startswith("I don't know")
+        assert "<@U0ADA>" not in said
+
+    async def test_status_and_stop_of_a_channel(self, bench: Bench) -> None:
+        assert "not working on anything here" in await say(bench, "/threadline", "status")
+        ts = await bench.asked("@Threadline raise the daily budget of Brand Search to 150", user="@ben")
+        await bench.answer(ts, count=2)
+        await bench.idle()
+        said = await say(bench, "/threadline", "status")
+        assert "Waiting for approval: Change the daily budget of Brand Search" in said
+        assert "Waiting" not in await say(bench, "/threadline", "status", channel="#general")
+        assert await say(bench, "/threadline", "stop") == "There was nothing to stop here."
+
+    async def test_stop_ends_a_turn(self, bench: Bench) -> None:
+        await bench.people.fault("tool:campaign_performance", "delay", delay_s=30)
+        ts = await bench.asked("@Threadline how did Brand Search do last week?")
+
+        async def working() -> bool:
+            return any(run.state.live for run in await bench.service.engine.runs(tenant=NORTHWIND))
+
+        await until(working, "the turn")
+        assert await say(bench, "/threadline", "stop", channel="#general") == "There was nothing to stop here."
+        assert await say(bench, "/threadline", "stop") == "1 conversation was stopped."
+        [said] = await answers(bench, ts)
+        assert said.startswith("Stopped, as you asked.")
+
+    async def test_usage_counts_each_model_call_once(self, bench: Bench) -> None:
+        ts = await bench.asked("@Threadline how did Brand Search do last week?")
+        await answers(bench, ts)
+        calls = [row for row in await stored(bench) if row["role"] == "assistant"]
+        assert f"has used {len(calls)} model calls" in await say(bench, "/threadline", "usage")
+
+    async def test_settings_are_for_admins_and_need_a_dialog(self, bench: Bench) -> None:
+        assert await say(bench, "/threadline", "settings", user="@ben") == SETTINGS_FOR_ADMINS
+        await say(bench, "/threadline", "settings")
+        assert len((await bench.people.views("@ada"))["views"]) == 1
+        ts = await thread(bench)
+        await bench.people.post_message("#campaigns", "@ada", "!threadline settings", thread_ts=ts)
+        [said] = await answers(bench, ts)
+        assert "/threadline settings" in said
+        assert USE_SLASH.split(":")[0] in said
+
+    @BOTH
+    async def test_forget_deletes_what_was_said_in_this_channel_alone(self, bench: Bench) -> None:
+        here, there = await bench.asked("@Threadline hello"), await bench.asked("@Threadline hello", channel="#general")
+        await answers(bench, here)
+        await bench.answer(there, "#general")
+        await bench.idle()
+        assert await say(bench, "/threadline", "forget") == FORGET_WARNING
+        assert await say(bench, "/threadline", "forget this channel", user="@ben") == ADMINS_ONLY
+        assert len(await stored(bench)) == 4
+        assert await say(bench, "/threadline", "forget this channel") == "1 conversation was forgotten."
+        assert {row["thread"].split(":")[1] for row in await stored(bench)} == {there}
+        assert [
+            row["thread"].split(":")[1]
+            for row in await bench.service.store.read(Select(PARTICIPATION, {"tenant": NORTHWIND}))
+        ] == [there]
+        assert await say(bench, "/threadline", "forget this channel") == "There was nothing to forget here."
+
+
+async def stored(bench: Bench, tenant: str = NORTHWIND) -> list[Json]:
+    return await bench.service.store.read(Select(MESSAGES, {"tenant": tenant}))
+
+
+class TestInThreads:
+    @BOTH
+    async def test_a_report_is_made_in_the_thread(self, bench: Bench) -> None:
+        ts = await thread(bench)
+        await bench.people.post_message("#campaigns", "@ada", "!report Brand Search last month", thread_ts=ts)
+        said = await answers(bench, ts, count=2)
+        assert any("Making the report on Brand Search, last month" in each for each in said)
+        assert any("Brand Search" in each and "Making" not in each for each in said)
+        assert await stored(bench) == [], "a command is no talk with the agent"
+
+    async def test_delivered_four_times_it_runs_once(self, bench: Bench) -> None:
+        ts = await thread(bench)
+        event = {
+            "type": "message",
+            "channel": "C0CAMPAIGNS",
+            "channel_type": "channel",
+            "user": "U0ADA",
+            "thread_ts": ts,
+        }
+        await bench.people.send_event({**event, "ts": f"{float(ts) + 1:.6f}", "text": "!campaigns active"}, copies=4)
+        assert len(await answers(bench, ts)) == 1
+
+    async def test_at_the_head_of_a_channel_it_is_somebody_elses(self, bench: Bench) -> None:
+        ts = await thread(bench, "!campaigns")
+        await bench.settled(ts=ts)
+        assert await bench.idle() == []
+        ts = await thread(bench, "@Threadline !campaigns")
+        assert "Brand Search" in (await answers(bench, ts))[0]
+
+    @pytest.mark.parametrize("text", ["!nothing here", "! report", "wow!report", "!reports"])
+    async def test_what_is_no_command_is_talk(self, bench: Bench, text: str) -> None:
+        ts = await thread(bench)
+        message = await bench.people.post_message("#campaigns", "@ada", text, thread_ts=ts)
+        await bench.settled(ts=message)
+        assert await bench.idle() == []
+
+    async def test_in_another_workspace_it_is_theirs(self, bench: Bench) -> None:
+        ts = await thread(bench)
+        await bench.people.post_message("#campaigns", "@ada", "!campaigns", thread_ts=ts)
+        await answers(bench, ts)
+        assert await bench.service.engine.runs(tenant=HARBOR) == []
