@@ -58,6 +58,8 @@ class EmulatorConfig:
     An `app_token` (``xapp-…``) switches Socket Mode on: everything goes over the connections that the app opens with it, nothing is
     POSTed.
     With `grid` there is an Enterprise Grid organization with two workspaces besides, and the app can be installed in all of it at once.
+    With `rate_limits` calls beyond a method's tier are refused with 429; an app that is `commercial`, sold outside the Marketplace,
+    reads threads and channels once a minute and 15 messages at a time.
     `mention_order` says which event of the pair for one mention is sent first; Slack promises neither.
     """
 
@@ -80,6 +82,8 @@ class EmulatorConfig:
     token_rotation: bool = False
     app_token: str = ""
     grid: bool = False
+    rate_limits: bool = False
+    commercial: bool = False
 
 
 def request_urls(value: str | tuple[str, ...] | list[str]) -> tuple[str, ...]:

@@ -69,6 +69,7 @@ class Emulator:
 
     async def stop(self) -> None:
         self.slack.updates.close()
+        await self.slack.scheduled.stop()
         await self.slack.deliveries.stop()
         if self._runner:
             await self._runner.cleanup()

@@ -70,5 +70,9 @@ class Files:
         """Take files that exist already."""
         self._files.update((file.id, file) for file in files)
 
+    def remove(self, file: File) -> None:
+        """Delete a file."""
+        del self._files[file.id]
+
     def find(self, file_id: str) -> File | None:
         return self._files.get(file_id)

@@ -24,9 +24,12 @@ def find_user(slack: Slack, name: str) -> User:
 
 
 def find_channel(slack: Slack, name: str, *, team_id: str = "") -> Channel:
-    """A channel by id, "#campaigns", or "dm:@ada" for a person's direct message with the app."""
+    """A channel by id, "#campaigns", "dm:@ada" for a person's direct message with the app, "dm:@ada,@ben" for one of several."""
     if name.startswith("dm:"):
-        person = find_user(slack, name.removeprefix("dm:"))
+        people = [find_user(slack, each) for each in name.removeprefix("dm:").split(",")]
+        person = people[0]
+        if len(people) > 1:
+            return slack.workspaces[person.team_id].group_message([each.id for each in people])
         return slack.workspaces[person.team_id].direct_message(person.id)
     for workspace in slack.workspaces.values():
         channel = workspace.channel_named(name) if team_id in {"", workspace.id} else None

@@ -10,7 +10,9 @@ from bot.emulator.delivery import Deliveries, Delivery
 from bot.emulator.faults import Faults
 from bot.emulator.files import Files
 from bot.emulator.interactions import Interactions
+from bot.emulator.limits import Limits
 from bot.emulator.messages import Message, Timeline
+from bot.emulator.scheduled import Scheduled
 from bot.emulator.sessions import Sessions
 from bot.emulator.updates import Updates
 from bot.emulator.workspace import Channel, Installation, Json, User, Workspace
@@ -37,6 +39,8 @@ class Slack:
     deliveries: Deliveries
     sessions: Sessions
     interactions: Interactions
+    limits: Limits
+    scheduled: Scheduled
     workspaces: dict[str, Workspace]
     timeline: Timeline = field(default_factory=Timeline)
     faults: Faults = field(default_factory=Faults)
@@ -58,6 +62,8 @@ class Slack:
             Deliveries(config, clock, updates),
             Sessions(clock, updates),
             Interactions(clock),
+            Limits(clock, enforced=config.rate_limits, commercial=config.commercial),
+            Scheduled(clock),
             workspaces,
         )
 
@@ -73,9 +79,10 @@ class Slack:
         return known or next((one for one in self.revoked.values() if one.knows(token)), None)
 
     def has_app(self, installation: Installation, team_id: str) -> bool:
-        """Whether `installation` is that of the workspace `team_id`, or of its organization."""
+        """Whether `installation` is that of the workspace `team_id`, or of the organization which that is or belongs to."""
         workspace = self.workspaces.get(team_id)
-        return workspace is not None and workspace.installation is installation
+        whole = bool(team_id) and team_id == installation.org_id and not installation.revoked
+        return whole or (workspace is not None and workspace.installation is installation)
 
     def workspace_of(self, channel_id: str) -> Workspace | None:
         return next((one for one in self.workspaces.values() if channel_id in one.channels), None)

@@ -3,8 +3,10 @@
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from bot.emulator.ids import new_id
+
 Json = dict[str, Any]
-ChannelKind = Literal["channel", "group", "im"]
+ChannelKind = Literal["channel", "group", "im", "mpim"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +25,7 @@ class User:
 
 @dataclass(slots=True)
 class Channel:
-    """A public channel, a private one (`group`) or a direct message (`im`). `members` are user ids, in order of joining."""
+    """A public channel, a private one (`group`), a direct message (`im`) or one of several people (`mpim`). `members` are user ids, in order of joining."""
 
     id: str
     team_id: str
@@ -118,6 +120,18 @@ class Workspace:
         return self.channels.get(name) or next(
             (channel for channel in self.channels.values() if channel.kind != "im" and channel.name == wanted), None
         )
+
+    def group_message(self, user_ids: list[str]) -> Channel:
+        """The conversation of these people and the app; the same people have one."""
+        members = sorted({*user_ids, self.bot_user_id})
+        found = next(
+            (one for one in self.channels.values() if one.kind == "mpim" and sorted(one.members) == members), None
+        )
+        if found is None:
+            handles = "--".join(self.users[user_id].handle for user_id in members)
+            found = Channel(new_id("G"), self.id, f"mpdm-{handles}-1", "mpim", members)
+            self.channels[found.id] = found
+        return found
 
     def direct_message(self, user_id: str) -> Channel:
         """The conversation of `user_id` with the app; opened when it is first used."""

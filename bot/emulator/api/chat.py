@@ -24,7 +24,7 @@ def root_ts(call: Call, channel: Channel, *, missing: str = "thread_not_found") 
 def post_message(call: Call) -> Json:
     channel = call.writable_channel()
     said = content(call)
-    message = _new_message(call, channel, said)
+    message = new_message(call, channel, said)
     message.metadata = said.metadata or None
     message.broadcast = call.flag("reply_broadcast") and message.thread_ts is not None
     if message.broadcast:
@@ -40,7 +40,7 @@ def post_ephemeral(call: Call) -> Json:
         raise SlackError("msg_too_long")
     if reader not in channel.members:
         raise SlackError("user_not_in_channel")
-    message = _new_message(call, channel, said)
+    message = new_message(call, channel, said)
     message.ephemeral_for = reader
     posting.post(call.slack, message)
     return {"message_ts": message.ts}
@@ -77,7 +77,7 @@ def get_permalink(call: Call) -> Json:
     return {"channel": channel.id, "permalink": f"{call.slack.url}/#channel={channel.id}&ts={message.ts}{thread}"}
 
 
-def _new_message(call: Call, channel: Channel, said: Content) -> Message:
+def new_message(call: Call, channel: Channel, said: Content) -> Message:
     message = posting.app_message(call.slack, call.installation, channel.id, said.text)
     message.thread_ts = root_ts(call, channel)
     message.blocks, message.attachments, message.markdown = said.blocks or [], said.attachments or [], said.markdown

@@ -9,16 +9,22 @@ from bot.emulator.errors import SlackError
 from bot.emulator.messages import Message
 from bot.emulator.workspace import Channel, Json
 
-SCOPE_OF = {"channel": "channels", "group": "groups", "im": "im"}
-TYPE_OF = {"channel": "public_channel", "group": "private_channel", "im": "im"}
+SCOPE_OF = {"channel": "channels", "group": "groups", "im": "im", "mpim": "mpim"}
+TYPE_OF = {"channel": "public_channel", "group": "private_channel", "im": "im", "mpim": "mpim"}
+COMMERCIAL_ROWS = 15
 T = TypeVar("T")
-READ = tuple(f"{kind}:read" for kind in (*SCOPE_OF.values(), "mpim"))
-HISTORY = tuple(f"{kind}:history" for kind in (*SCOPE_OF.values(), "mpim"))
+READ = tuple(f"{kind}:read" for kind in SCOPE_OF.values())
+HISTORY = tuple(f"{kind}:history" for kind in SCOPE_OF.values())
 
 
 def channel_wire(call: Call, channel: Channel) -> Json:
     """Slack's conversation object; a direct message has fields of its own."""
-    common = {"id": channel.id, "is_im": channel.kind == "im", "is_archived": channel.is_archived, "is_mpim": False}
+    common = {
+        "id": channel.id,
+        "is_im": channel.kind == "im",
+        "is_archived": channel.is_archived,
+        "is_mpim": channel.kind == "mpim",
+    }
     if channel.kind == "im":
         return {**common, "user": channel.other(call.installation.bot_user_id), "is_user_deleted": False}
     return {
@@ -27,7 +33,7 @@ def channel_wire(call: Call, channel: Channel) -> Json:
         "name_normalized": channel.name,
         "is_channel": channel.kind == "channel",
         "is_group": channel.kind == "group",
-        "is_private": channel.kind == "group",
+        "is_private": channel.kind in {"group", "mpim"},
         "is_general": channel.name == "general",
         "is_member": call.is_member(channel),
         "is_shared": False,
@@ -90,7 +96,7 @@ def members(call: Call) -> Json:
 def history(call: Call) -> Json:
     channel = _readable(call)
     found = [m for m in call.slack.timeline.top_level(channel.id) if not m.ephemeral_for and _in_range(call, m)]
-    return page(call, "messages", found[::-1], most=999, show=lambda m: _wire(call, m))
+    return page(call, "messages", found[::-1], most=_most(call, 999), show=lambda m: _wire(call, m))
 
 
 def replies(call: Call) -> Json:
@@ -102,7 +108,7 @@ def replies(call: Call) -> Json:
         raise SlackError("thread_not_found")
     # The root is always there, whatever range of replies is asked for.
     found = [m for m in thread if m.ts == root or _in_range(call, m)]
-    return page(call, "messages", found, most=1000, show=lambda m: _wire(call, m))
+    return page(call, "messages", found, most=_most(call, 1000), show=lambda m: _wire(call, m))
 
 
 def open_conversation(call: Call) -> Json:
@@ -111,12 +117,23 @@ def open_conversation(call: Call) -> Json:
     user_ids = [user_id for user_id in call.text("users").split(",") if user_id]
     if not user_ids:
         raise SlackError("users_list_not_supplied")
-    if len(user_ids) > 1:
-        raise SlackError("not_implemented_in_the_local_slack")
-    if user_ids[0] not in call.workspace.users:
+    if any(user_id not in call.workspace.users for user_id in user_ids):
         raise SlackError("user_not_found")
+    if len(user_ids) > 1:
+        return _open_group(call, user_ids)
     known = f"D{user_ids[0][1:]}" in call.workspace.channels
     channel = call.workspace.direct_message(user_ids[0])
+    body = channel_wire(call, channel) if call.flag("return_im") else {"id": channel.id}
+    return {"channel": body, "no_op": known, "already_open": known}
+
+
+def _open_group(call: Call, user_ids: list[str]) -> Json:
+    call.need("mpim:write")
+    if len(user_ids) > 8:
+        raise SlackError("too_many_users")
+    before = set(call.workspace.channels)
+    channel = call.workspace.group_message(user_ids)
+    known = channel.id in before
     body = channel_wire(call, channel) if call.flag("return_im") else {"id": channel.id}
     return {"channel": body, "no_op": known, "already_open": known}
 
@@ -127,6 +144,10 @@ def join(call: Call) -> Json:
         raise SlackError("method_not_supported_for_channel_type")
     posting.join(call.slack, channel, call.installation.bot_user_id)
     return {"channel": channel_wire(call, channel)}
+
+
+def _most(call: Call, usual: int) -> int:
+    return COMMERCIAL_ROWS if call.slack.limits.commercial else usual
 
 
 def _readable(call: Call) -> Channel:
@@ -163,7 +184,7 @@ METHODS = {
     "conversations.history": Method(history, HISTORY),
     "conversations.replies": Method(replies, HISTORY),
     "conversations.members": Method(members, READ),
-    "conversations.open": Method(open_conversation, ("im:write",)),
+    "conversations.open": Method(open_conversation, ("im:write", "mpim:write")),
     "conversations.join": Method(join, ("channels:join",)),
     "users.conversations": Method(users_conversations, READ),
 }

@@ -4,17 +4,30 @@ from collections.abc import Mapping
 
 from aiohttp import web
 
-from bot.emulator.api import apps, assistant, chat, conversations, files, oauth, reactions, streams, users, views
+from bot.emulator.api import (
+    apps,
+    assistant,
+    chat,
+    conversations,
+    files,
+    oauth,
+    reactions,
+    scheduling,
+    streams,
+    users,
+    views,
+)
 from bot.emulator.api.arguments import arguments, basic, token
 from bot.emulator.api.call import Call, Method
 from bot.emulator.errors import SlackError
 from bot.emulator.faults import Fault
+from bot.emulator.limits import RateLimitedError
 from bot.emulator.slack import Slack
 from bot.emulator.workspace import Json
 
 METHODS: Mapping[str, Method] = {
     name: method
-    for family in (apps, assistant, chat, conversations, files, oauth, reactions, streams, users, views)
+    for family in (apps, assistant, chat, conversations, files, oauth, reactions, scheduling, streams, users, views)
     for name, method in family.METHODS.items()
 }
 
@@ -33,6 +46,10 @@ async def answer(slack: Slack, request: web.Request) -> web.StreamResponse:
         args = await arguments(request)
         caller = slack.installation_of(token(request, args))
         result = {"ok": True, **_run(Call(slack, args, caller, basic(request)), name, token(request, args))}
+    except RateLimitedError as error:
+        result = {"ok": False, "error": error.code}
+        _record(slack, name, args, result)
+        return web.json_response(result, status=429, headers={"Retry-After": str(error.retry_after_s)})
     except SlackError as error:
         result = {"ok": False, "error": error.code, **error.extra}
     _record(slack, name, args, result)
@@ -50,6 +67,8 @@ def _run(call: Call, name: str, given_token: str) -> Json:
         _check_app(call, given_token)
     elif not method.open:
         _authorize(call, method, given_token)
+        caller = call.installation
+        call.slack.limits.take(name, place=caller.team_id or caller.org_id, channel=call.text("channel"))
     return method.handle(call)
 
 

@@ -39,6 +39,38 @@ def info(call: Call) -> Json:
     return {"file": file.wire(call.slack.url), "comments": [], "response_metadata": {"next_cursor": ""}}
 
 
+def delete(call: Call) -> Json:
+    """The app's own files only. The messages that shared it stay, without it."""
+    slack = call.slack
+    file = slack.files.find(call.required("file"))
+    if file is None or not slack.has_app(call.installation, file.team_id):
+        raise SlackError("file_not_found")
+    if file.user_id != call.installation.bot_user_id:
+        raise SlackError("cant_delete_file")
+    slack.files.remove(file)
+    for message in slack.timeline.everything():
+        if any(shown.get("id") == file.id for shown in message.files):
+            message.files = [shown for shown in message.files if shown.get("id") != file.id]
+            posting.publish(slack, message)
+    return {}
+
+
+def list_files(call: Call) -> Json:
+    channel, user = call.text("channel"), call.text("user")
+    found = [
+        file
+        for file in call.slack.files.all()
+        if call.slack.has_app(call.installation, file.team_id)
+        and file.content is not None
+        and channel in {"", *file.channels}
+        and user in {"", file.user_id}
+    ]
+    count, number = call.number("count", 100, most=1000), call.number("page", 1, most=10_000)
+    shown = [file.wire(call.slack.url) for file in found[(number - 1) * count : number * count]]
+    paging = {"count": count, "total": len(found), "page": number, "pages": -(-len(found) // count)}
+    return {"files": shown, "paging": paging}
+
+
 def _uploaded(call: Call, entry: Json) -> File:
     file = call.slack.files.find(str(entry.get("id")))
     if file is None or file.content is None:
@@ -69,5 +101,7 @@ def _share(call: Call, channel: Channel, files: list[File]) -> None:
 METHODS = {
     "files.getUploadURLExternal": Method(get_upload_url, WRITE),
     "files.completeUploadExternal": Method(complete_upload, WRITE),
+    "files.delete": Method(delete, WRITE),
+    "files.list": Method(list_files, ("files:read",)),
     "files.info": Method(info, ("files:read",)),
 }

@@ -33,6 +33,14 @@ def remove(call: Call) -> Json:
     return {}
 
 
+def get(call: Call) -> Json:
+    if not call.text("timestamp"):
+        raise SlackError("no_item_specified")
+    channel = call.channel()
+    message = call.message(channel, "timestamp")
+    return {"type": "message", "channel": channel.id, "message": call.slack.wire(message)}
+
+
 def _target(call: Call) -> tuple[Message, str]:
     name = call.text("name").strip(":")
     if not re.fullmatch(r"[a-z0-9_+'-]+(::skin-tone-[2-6])?", name):
@@ -42,4 +50,8 @@ def _target(call: Call) -> tuple[Message, str]:
     return call.message(call.channel(), "timestamp"), name
 
 
-METHODS = {"reactions.add": Method(add, WRITE), "reactions.remove": Method(remove, WRITE)}
+METHODS = {
+    "reactions.add": Method(add, WRITE),
+    "reactions.get": Method(get, ("reactions:read",)),
+    "reactions.remove": Method(remove, WRITE),
+}

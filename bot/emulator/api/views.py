@@ -5,10 +5,12 @@ import json
 from bot.emulator.api.call import Call, Method
 from bot.emulator.blocks import check_blocks
 from bot.emulator.errors import SlackError
+from bot.emulator.ids import new_secret
 from bot.emulator.workspace import Json
 
 MAX_VIEW_BYTES = 250_000
 MAX_VIEW_BLOCKS = 100
+MAX_VIEWS = 3
 
 
 def open_view(call: Call) -> Json:
@@ -17,6 +19,35 @@ def open_view(call: Call) -> Json:
     opened = call.slack.interactions.add_view(trigger.team_id, trigger.user_id, view)
     call.slack.updates.publish("view", user=trigger.user_id, view_id=opened.id)
     return {"view": opened.wire(app_id=call.slack.config.app_id, bot_id=call.installation.bot_id)}
+
+
+def push(call: Call) -> Json:
+    """Another view on top of the one that the trigger came from; three of them are the most."""
+    view = _view(call)
+    trigger = call.slack.interactions.use_trigger(call.required("trigger_id"))
+    stack = [one for one in call.slack.interactions.views.values() if one.user_id == trigger.user_id]
+    if not stack:
+        raise SlackError("not_found")
+    if len(stack) >= MAX_VIEWS:
+        raise SlackError("push_limit_reached")
+    pushed = call.slack.interactions.add_view(trigger.team_id, trigger.user_id, view)
+    call.slack.updates.publish("view", user=trigger.user_id, view_id=pushed.id)
+    wire = pushed.wire(app_id=call.slack.config.app_id, bot_id=call.installation.bot_id)
+    return {"view": {**wire, "root_view_id": stack[0].id, "previous_view_id": stack[-1].id}}
+
+
+def update(call: Call) -> Json:
+    """Other contents for an open modal, unless it has changed since `hash` was told."""
+    body, interactions = _view(call), call.slack.interactions
+    by_name = {str(one.body.get("external_id")): one for one in interactions.views.values()}
+    view = interactions.views.get(call.text("view_id")) or by_name.get(call.text("external_id") or " ")
+    if view is None or not call.slack.has_app(call.installation, view.team_id):
+        raise SlackError("not_found")
+    if call.text("hash") and call.text("hash") != view.hash:
+        raise SlackError("hash_conflict")
+    view.body, view.hash = body, new_secret("")[:12]
+    call.slack.updates.publish("view", user=view.user_id, view_id=view.id)
+    return {"view": view.wire(app_id=call.slack.config.app_id, bot_id=call.installation.bot_id)}
 
 
 def publish(call: Call) -> Json:
@@ -39,4 +70,9 @@ def _view(call: Call) -> Json:
     return view
 
 
-METHODS = {"views.open": Method(open_view), "views.publish": Method(publish)}
+METHODS = {
+    "views.open": Method(open_view),
+    "views.publish": Method(publish),
+    "views.push": Method(push),
+    "views.update": Method(update),
+}
