@@ -32,6 +32,7 @@ def _sequence(s: Steps) -> list[Case]:
             1, 21, {"one": 1, "two": 1},
         ),
         Case("bail", workflow("bail").then(s.add("one")).then(_bailing(s)).then(s.add("never")).commit(), 1, 99, {"one": 1, "bailing": 1}),
+        Case("state, decided in an arm", _decided(s), 1, {"late": 3, "decided": 4}, {"one": 1, "two": 1, "three": 1, "four": 1, "five": 1}),
         Case("state", workflow("state").then(_setting(s)).then(s.add("one")).then(_reading(s)).commit(), 1, 43, {"one": 1}),
     ]  # fmt: skip
 
@@ -50,6 +51,14 @@ def _setting(s: Steps) -> Any:
         return n
 
     return step(id="setting", effect=READ)(setting)
+
+
+def _decided(s: Steps) -> Any:
+    """One arm decides at once by what the other sets at its end; walked again, it finds that set."""
+    late = workflow("late").then(s.add("one")).then(s.add("two")).then(_setting(s)).commit()
+    without = workflow("without").then(s.add("three")).then(s.add("four")).then(s.add("five")).commit()
+    decided = workflow("decided").branch((lambda n, state: "kept" in state, s.add("with")), otherwise=without).commit()
+    return workflow("decided-in-an-arm").parallel(late, decided).commit()
 
 
 def _reading(s: Steps) -> Any:

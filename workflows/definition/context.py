@@ -14,6 +14,8 @@ from workflows.errors import Bailed, InputError
 from workflows.pubsub.base import Event
 from workflows.storage.base import NewRun, RunRow, Signal
 from workflows.storage.schema import Write
+from workflows.tracing.base import Span
+from workflows.tracing.tracer import current_span
 
 if TYPE_CHECKING:
     from workflows.definition.graph import Workflow
@@ -143,6 +145,14 @@ class StepContext:
     def log(self) -> Any:
         """The log, with the run's ids bound."""
         return structlog.get_logger()
+
+    @property
+    def span(self) -> Span:
+        """The open span around this code: the step's, or one that was opened below it. `attributes` takes JSON-able values, which are redacted
+        before they go anywhere. A step that is called alone, as in a test, has one that goes nowhere.
+        """
+        nowhere = Span(self.path, "step", self.tenant, self.run_id, self.run_id, None, self._started_at, "")
+        return current_span() or nowhere
 
     @property
     def idempotency_key(self) -> str:

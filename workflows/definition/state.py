@@ -28,6 +28,12 @@ class State:
         """What is set now, as JSON-able values by key."""
         return MappingProxyType(self._values)
 
+    def like(self, values: Mapping[str, Any]) -> "State":
+        """A state of the same type with these values."""
+        other = State(self._schema)
+        other.apply(values)
+        return other
+
     def model(self) -> Any:
         """The values as the workflow's `state` type, or as a mapping where it declares none. Raises InputError."""
         if self._schema is None:

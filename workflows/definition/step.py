@@ -50,6 +50,10 @@ class Step(Generic[In_contra, Out_co]):
         """The effect of running it on `value`."""
         return self.effect if isinstance(self.effect, Effect) else self.effect(value)
 
+    def not_started(self, error: Exception) -> bool:
+        """Whether `error` proves that a try of it did nothing."""
+        return self.retry is not None and isinstance(error, self.retry.not_started)
+
     def named(self, step_id: str) -> "Step[In_contra, Out_co]":
         """The same step under another id."""
         return replace(self, id=step_id)

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from pydantic import BaseModel
+from pydantic_core import from_json, to_json
 
 from workflows.definition.graph import Loop, WaitFor, Workflow, undoable
 from workflows.definition.state import State
@@ -41,6 +42,13 @@ class DurableEffects:
     @property
     def state(self) -> State:
         return self._claim.state
+
+    def state_at(self, path: str) -> State:
+        record = self._claim.records.get(f"{path}@state")
+        if record is None:
+            record = Record(f"{path}@state", Status.NOTE, to_json(dict(self.state.values)))
+            self._claim.record(record)
+        return self.state.like(from_json(record.output or b"{}"))
 
     async def step(self, step: Step[Any, Any], path: str, value: Any) -> Any:
         return await self._runner.run(step, path, value)

@@ -4,6 +4,7 @@ import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from contextvars import ContextVar
 from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Annotated, Any, Protocol
@@ -33,6 +34,8 @@ from workflows.definition.step import Step
 from workflows.errors import Bailed, Cancelled, ControlFlow, IterationLimitError, NoBranchError, Suspended
 from workflows.values import check, decode
 
+_beside: ContextVar[bool] = ContextVar("beside", default=False)
+"""Whether this is one of several arms that run at once."""
 SleepSeconds = Annotated[float, Field(le=MAX_SECONDS, allow_inf_nan=False)]
 
 
@@ -42,6 +45,10 @@ class Effects(Protocol):
     @property
     def state(self) -> State:
         """The run's state as of where the walk is."""
+        ...
+
+    def state_at(self, path: str) -> State:
+        """The run's state as it was when the walk first came to `path`, whatever arms beside it have set since."""
         ...
 
     async def step(self, step: Step[Any, Any], path: str, value: Any) -> Any:
@@ -107,7 +114,7 @@ class Interpreter:
             case Then(node=node):
                 return await self._node(node, prefix + node.id, value)
             case Map(function=function):
-                return self._ask(function, value)
+                return self._ask(prefix + entry.id, function, value)
             case Loop():
                 return await self._loop(entry, value, prefix)
             case ForEach():
@@ -133,21 +140,28 @@ class Interpreter:
         with self._effects.nested(node, path):
             return await self.walk(node, value, prefix=f"{path}/")
 
-    def _ask(self, function: Callable[..., Any], *known: Any) -> Any:
-        """Call a pure function of the graph with as much as it takes: what is `known`, then the run's state."""
+    def _ask(self, path: str | None, function: Callable[..., Any], *known: Any) -> Any:
+        """Call a pure function of the graph with as much as it takes: what is `known`, then the run's state. `path`: where it decides; None
+        where what it gives is recorded anyway.
+        """
         if isinstance(function, Condition | Projection):
             value, count = (*known, None)[:2]
-            scope = Scope(value, self._effects.state.values, count)
+            looks = _beside.get() and any(each.root == "state" for each in function.paths)
+            scope = Scope(value, (self._state(path) if looks else self._effects.state).values, count)
             return function.holds(scope) if isinstance(function, Condition) else function.make(scope)
         wanted = _arity(function)
-        return function(*known[:wanted]) if wanted <= len(known) else function(*known, self._effects.state.model())
+        return function(*known[:wanted]) if wanted <= len(known) else function(*known, self._state(path).model())
+
+    def _state(self, path: str | None) -> State:
+        """Walked again, arms may be told of what they set in another order: what one of them decided by the state must not change with it."""
+        return self._effects.state if path is None or not _beside.get() else self._effects.state_at(path)
 
     async def _loop(self, entry: Loop, value: Any, prefix: str) -> Any:
         path = prefix + entry.id
         begun, value = self._effects.loop_begun(path, entry) or (0, value)
         for count in range(begun + 1, entry.max_iterations + 1):
             value = await self._node(entry.node, f"{path}#{count}", value)
-            if bool(self._ask(entry.condition, value, count)) is not entry.wanted:
+            if bool(self._ask(f"{path}#{count}", entry.condition, value, count)) is not entry.wanted:
                 return value
             self._effects.loop_goes_on(path, entry, count, value)
         raise IterationLimitError(f"loop {prefix}{entry.id} ran {entry.max_iterations} times and is not done")
@@ -164,11 +178,12 @@ class Interpreter:
         return {node.id: output for node, output in zip(nodes, outputs, strict=True)}
 
     async def _branch(self, entry: Branch, value: Any, prefix: str) -> Any:
-        chosen = [node for condition, node in entry.arms if self._ask(condition, value)] or (
+        path = prefix + entry.id
+        chosen = [node for condition, node in entry.arms if self._ask(path, condition, value)] or (
             [entry.otherwise] if entry.otherwise else []
         )
         if not chosen:
-            raise NoBranchError(f"branch {prefix}{entry.id}: no condition held and it has no otherwise")
+            raise NoBranchError(f"branch {path}: no condition held and it has no otherwise")
         if entry.mode == "all":
             return await self._parallel(chosen, value, prefix, None)
         return await self._node(chosen[0], prefix + chosen[0].id, value)
@@ -185,6 +200,8 @@ class Interpreter:
 
         async def arm(call: Callable[[], Awaitable[Any]], give_up: Callable[[], None]) -> Any:
             nonlocal left
+            if len(calls) > 1:  # in a task of its own
+                _beside.set(True)
             try:
                 async with gate:
                     output = await call()
@@ -209,7 +226,7 @@ class Interpreter:
     def _wake_at(self, entry: Sleep, value: Any, now: datetime) -> datetime:
         """When a sleep that begins now is over. Raises InputError for what is no time, so that the run fails and says so."""
         at = entry.seconds if entry.until is None else entry.until
-        found = self._ask(at, value) if callable(at) else at
+        found = self._ask(None, at, value) if callable(at) else at
         if entry.until is not None:
             until: datetime = check(found, AwareDatetime, where=f"the time of {entry.id}")
             return until

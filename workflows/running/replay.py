@@ -109,6 +109,10 @@ class ReplayEffects:
     def __post_init__(self) -> None:
         self.state = State(self.schema)
 
+    def state_at(self, path: str) -> State:
+        record = self.records.get(f"{path}@state")
+        return self.state if record is None else self.state.like(from_json(record.output or b"{}"))
+
     async def step(self, step: Step[Any, Any], path: str, value: Any) -> Any:
         self.inputs[path] = encode(value, step.input, where=f"the input of {path}")
         if path not in self.records and step.effect_of(value) is Effect.PURE:

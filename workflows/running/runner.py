@@ -161,7 +161,7 @@ class StepRunner:
                 raise  # no failure of the step: the run is given back and goes on when storage does
             except Exception as error:
                 self._claim.inbox.give_back(ctx.attached.consumed)
-                if effect is Effect.IRREVERSIBLE and isinstance(error, TimeoutError) and not _proves(step, error):
+                if effect is Effect.IRREVERSIBLE and isinstance(error, TimeoutError) and not step.not_started(error):
                     return self._record_interrupted(step, path, Interrupted(reason="it did not answer in time"))
                 if step.retry is None or not step.retry.allows(error, tries=tries, effect=effect):
                     raise self._fail(path, error) from error
@@ -230,8 +230,3 @@ class StepRunner:
     async def compensate(self) -> list[dict[str, Any]]:
         """Undo completed steps in reverse order. Returns the failures, empty if all was undone."""
         return await compensate(self.completed, partial(self.run, undoes=True))
-
-
-def _proves(step: Step[Any, Any], error: Exception) -> bool:
-    """Whether an exception proves that an irreversible step did nothing."""
-    return step.retry is not None and isinstance(error, step.retry.not_started)

@@ -23,7 +23,7 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One record of a run, at a path such as "charge", "loop#3/model", "each[7]", "charge!intent", "charge~2", "nap@until"."""
+    """One record of a run, at a path such as "charge", "loop#3/model", "each[7]", "charge!intent", "charge~2", "nap@until", "branch-1@state"."""
 
     path: str
     status: Status

@@ -207,9 +207,8 @@ class Activities:
         again = step.retry is not None and step.retry.allows(error, tries=tries, effect=effect)
         failure = error.failure if isinstance(error, StepFailedError) else describe(error)
         bound = step.retry.bound_s(tries) if step.retry is not None else 0.0
-        return self._said(
-            failure, again=again, bound_s=bound, retry_after_s=retry_after, timed_out=isinstance(error, TimeoutError)
-        )
+        unknown = isinstance(error, TimeoutError) and not step.not_started(error)
+        return self._said(failure, again=again, bound_s=bound, retry_after_s=retry_after, timed_out=unknown)
 
     @staticmethod
     def _said(failure: dict[str, Any], **more: Any) -> ApplicationError:

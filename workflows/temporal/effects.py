@@ -29,6 +29,9 @@ class TemporalEffects:
     def state(self) -> State:
         return self._walk.state
 
+    def state_at(self, path: str) -> State:
+        return self._walk.state  # a history is replayed in the order in which it happened, so this is what it was
+
     async def step(self, step: Step[Any, Any], path: str, value: Any) -> Any:
         return await self._steps.run(step, path, value)
 

@@ -80,7 +80,6 @@ class TestRetries:
             with pytest.raises(RunFailedError, match="TimeoutError"):
                 await (await engine.start(flow, 1)).result(timeout=10)
 
-    @pytest.mark.store_only("in Temporal such a failure still reads as the step's own time limit")
     async def test_a_failure_to_start_is_tried_again_also_if_it_is_a_kind_of_timeout(self, boot: Boot) -> None:
         """Clients' connect timeouts are TimeoutErrors; the step's own time limit, after the start, is another matter."""
         ran = []
@@ -99,3 +98,17 @@ class TestRetries:
         async with boot(flow) as engine:
             assert await (await engine.start(flow, 1)).result(timeout=10) == 1
         assert ran == [1, 1]
+
+    async def test_one_that_never_starts_fails_and_is_not_left_open(self, boot: Boot) -> None:
+        """Nothing happened, so nothing is unknown."""
+
+        @step(retry=Retry(times=1, base=0.001, not_started=(ConnectionRefusedError, TimeoutError)))
+        async def charge(n: int) -> Any:
+            raise TimeoutError("no connection")
+
+        flow = workflow("w").then(charge).commit()
+        async with boot(flow) as engine:
+            run = await engine.start(flow, 1)
+            with pytest.raises(RunFailedError, match="TimeoutError: no connection"):
+                await run.result(timeout=10)
+            assert [record.status for record in await run.steps() if record.path == "charge"] == ["failed"]
