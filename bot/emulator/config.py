@@ -58,6 +58,7 @@ class EmulatorConfig:
     An `app_token` (``xapp-…``) switches Socket Mode on: everything goes over the connections that the app opens with it, nothing is
     POSTed.
     With `grid` there is an Enterprise Grid organization with two workspaces besides, and the app can be installed in all of it at once.
+    With `connect` the first workspace has a channel, #partners, that it shares with the second one's people by Slack Connect.
     With `rate_limits` calls beyond a method's tier are refused with 429; an app that is `commercial`, sold outside the Marketplace,
     reads threads and channels once a minute and 15 messages at a time.
     `mention_order` says which event of the pair for one mention is sent first; Slack promises neither.
@@ -82,6 +83,7 @@ class EmulatorConfig:
     token_rotation: bool = False
     app_token: str = ""
     grid: bool = False
+    connect: bool = False
     rate_limits: bool = False
     commercial: bool = False
 

@@ -32,8 +32,8 @@ def find_channel(slack: Slack, name: str, *, team_id: str = "") -> Channel:
             return slack.workspaces[person.team_id].group_message([each.id for each in people])
         return slack.workspaces[person.team_id].direct_message(person.id)
     for workspace in slack.workspaces.values():
-        channel = workspace.channel_named(name) if team_id in {"", workspace.id} else None
-        if channel:
+        channel = workspace.channel_named(name)
+        if channel and team_id in {"", workspace.id, *channel.shared_with}:
             return channel
     raise NotFoundError(f"There is no channel {name!r}.")
 

@@ -107,7 +107,7 @@ async def click(slack: Slack, message: Message, user: User, action_id: str, valu
     interactions, ids = slack.interactions, (channel.team_id, channel.id, user.id)
     response_id = interactions.new_response_url(*ids, original_ts=message.ts, thread_ts=message.thread_ts)
     payload = {
-        **interaction(slack, user, "block_actions"),
+        **interaction(slack, user, "block_actions", team_id=channel.team_id),
         "container": {
             "type": "message",
             "message_ts": message.ts,
@@ -124,9 +124,9 @@ async def click(slack: Slack, message: Message, user: User, action_id: str, valu
     return await slack.deliveries.ask({"payload": json.dumps(payload)})
 
 
-def interaction(slack: Slack, user: User, kind: str) -> Json:
-    """The fields every interaction payload begins with."""
-    workspace = slack.workspaces[user.team_id]
+def interaction(slack: Slack, user: User, kind: str, *, team_id: str = "") -> Json:
+    """The fields every interaction payload begins with. `team_id`: where it happened, by default in the person's own workspace."""
+    workspace = slack.workspaces[team_id or user.team_id]
     return {
         "type": kind,
         "user": {"id": user.id, "username": user.handle, "name": user.handle, "team_id": user.team_id},

@@ -20,6 +20,12 @@ def northwind(config: EmulatorConfig) -> Workspace:
         Channel("C0RANDOM", team, "random", "channel", [*people], "Trails, tents and other things"),
         Channel("G0PLANNING", team, "planning", "group", [ada.id, ben.id], "Next quarter, before it is public"),
     )
+    if config.connect:
+        members = [ada.id, ben.id, "U0DANA"]
+        partners = Channel(
+            "C0PARTNERS", team, "partners", "channel", members, "With Harbor Coffee", shared_with=["T0HARBOR"]
+        )
+        workspace.channels[partners.id] = partners
     if config.bot_token:
         install(workspace, config.bot_token, scopes=config.scopes, installer_id=ada.id)
     return workspace
@@ -76,7 +82,7 @@ def install_in_org(
 def _moved_in(workspace: Workspace, installation: Installation) -> Installation:
     workspace.installation = installation
     public = [channel for channel in workspace.channels.values() if channel.kind == "channel"]
-    for channel in public[:2]:
+    for channel in (*public[:2], *(each for each in public[2:] if each.shared_with)):
         if workspace.bot_user_id not in channel.members:
             channel.members.append(workspace.bot_user_id)
     for person in workspace.people:

@@ -100,9 +100,16 @@ class Slack:
 
     def emit(self, team_id: str, *bodies: Json) -> list[Delivery]:
         """Deliver events of one workspace to the app, the first attempts in this order."""
-        workspace, now_s = self.workspaces[team_id], self.clock.now()
-        app_id = self.config.app_id
-        return self.deliveries.send(*(events.envelope(body, workspace, app_id=app_id, now_s=now_s) for body in bodies))
+        return self.deliveries.send(*(self._enveloped(body, self.workspaces[team_id]) for body in bodies))
+
+    def _enveloped(self, body: Json, workspace: Workspace) -> Json:
+        """In a channel shared with another company the envelope names the author's workspace, and who is told only in `authorizations`."""
+        wrapped = events.envelope(body, workspace, app_id=self.config.app_id, now_s=self.clock.now())
+        channel = workspace.channels.get(str(body.get("channel")))
+        if channel is None or not channel.shared_with:
+            return wrapped
+        team_id = str(body.get("user_team") or workspace.id)
+        return {**wrapped, "team_id": team_id, "context_team_id": team_id, "is_ext_shared_channel": True}
 
     def wire(self, message: Message, *, include_metadata: bool = False) -> Json:
         """A message as the Web API and events show it, with its place in the thread."""
@@ -111,7 +118,16 @@ class Slack:
             root = self.timeline.find(message.channel_id, message.thread_ts)
             if root:
                 body["parent_user_id"] = root.user_id
+        author = self.user(message.user_id)
+        if author and not author.is_bot and self.channel(message).shared_with:
+            body |= {"team": author.team_id, "user_team": author.team_id, "source_team": author.team_id}
         return body
+
+    def sees(self, installation: Installation, user: User) -> bool:
+        """Whether the app may know of a person: one of its own workspace, or one it shares a channel with."""
+        channels = (channel for one in self.workspaces.values() for channel in one.channels.values())
+        shared = (one for one in channels if one.shared_with and installation.bot_user_id in one.members)
+        return self.has_app(installation, user.team_id) or any(user.id in one.members for one in shared)
 
     def remove_app(self, workspace: Workspace, *, error: str, tell: bool = True) -> None:
         """End the installation in `workspace`: its token answers `error` from now on, and the app is told, unless that comes later."""

@@ -25,7 +25,10 @@ class User:
 
 @dataclass(slots=True)
 class Channel:
-    """A public channel, a private one (`group`), a direct message (`im`) or one of several people (`mpim`). `members` are user ids, in order of joining."""
+    """A public channel, a private one (`group`), a direct message (`im`) or one of several people (`mpim`). `members` are user ids, in order of joining.
+
+    `shared_with` are the ids of other companies' workspaces whose people are in it, by Slack Connect.
+    """
 
     id: str
     team_id: str
@@ -34,6 +37,7 @@ class Channel:
     members: list[str]
     topic: str = ""
     is_archived: bool = False
+    shared_with: list[str] = field(default_factory=list)
 
     def other(self, user_id: str) -> str:
         """The member of a direct message who is not `user_id`."""

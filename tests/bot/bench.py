@@ -182,6 +182,11 @@ class Bench:
         await until(there, f"{count} answers in the thread {ts}")
         return (await self.replies(ts, channel))[count - 1]
 
+    async def status_of(self, campaign: str, *, tenant: str = NORTHWIND) -> str:
+        """Whether a campaign runs or is paused."""
+        campaigns = await self.service.platform.campaigns(tenant)
+        return str(next(each.status for each in campaigns if each.name == campaign))
+
     async def settled(self, **wanted: str) -> list[Json]:
         """All deliveries, once none has an attempt to come."""
 

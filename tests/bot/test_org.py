@@ -68,7 +68,7 @@ async def test_a_command_and_a_click_belong_to_the_organization(bench: Bench) ->
     assert (await bench.people.click("#launches", shown["ts"], "approval_approve", "@noor"))["ok"]
 
     async def paused() -> bool:
-        return any(each.status == "paused" for each in await bench.service.platform.campaigns(ORG))
+        return await bench.status_of("Brand Search", tenant=ORG) == "paused"
 
     await until(paused, "the campaign to be paused")
 

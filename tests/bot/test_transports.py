@@ -58,8 +58,7 @@ async def test_a_click_is_authorised_and_decides_once(bench: Bench) -> None:
     assert (await bench.people.click("#campaigns", shown["ts"], "approval_approve", "@ada"))["ok"]
 
     async def paused() -> bool:
-        campaigns = await bench.service.platform.campaigns(NORTHWIND)
-        return any(each.name == "Brand Search" and each.status == "paused" for each in campaigns)
+        return await bench.status_of("Brand Search") == "paused"
 
     await until(paused, "the campaign to be paused")
 

@@ -113,8 +113,9 @@ class Call:
         return found
 
     def user(self, name: str = "user") -> User:
-        user = self.workspace.users.get(self.required(name))
-        if user is None:
+        wanted = self.required(name)
+        user = self.workspace.users.get(wanted) or self.slack.user(wanted)
+        if user is None or not self.slack.sees(self.installation, user):
             raise SlackError("user_not_found")
         return user
 

@@ -38,6 +38,7 @@ def user_wire(call: Call, user: User) -> Json:
         "id": user.id,
         "team_id": user.team_id,
         **({"enterprise_user": enterprise} if enterprise else {}),
+        **({} if call.slack.has_app(call.installation, user.team_id) else {"is_stranger": True}),
         "name": user.handle,
         "deleted": False,
         "real_name": user.real_name,

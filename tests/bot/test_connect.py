@@ -1,0 +1,63 @@
+"""A channel shared with another company by Slack Connect: its people may ask, and decide nothing."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from bot.emulator.errors import ControlError
+from tests.bot.bench import HARBOR, HARBOR_BOT, NORTHWIND, Bench
+from tests.waiting import until
+
+PARTNERS = "#partners"
+QUESTION = "@Threadline how did Brand Search do last week?"
+
+
+@pytest.fixture
+async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
+    async with Bench(tmp_path, {}, connect=True) as bench:
+        yield bench
+
+
+async def test_a_stranger_is_answered_by_the_app_of_the_company_that_has_it(bench: Bench) -> None:
+    """The envelope names the stranger's workspace, where nobody has installed anything."""
+    ts = await bench.asked(QUESTION, channel=PARTNERS, user="@dana")
+    assert "Brand Search" in (await bench.answer(ts, PARTNERS))["plain"]
+    assert {run.tenant for run in await bench.idle()} == {NORTHWIND}
+    assert await bench.service.engine.runs(tenant=HARBOR) == []
+    [*_, started] = await bench.people.calls("chat.startStream")
+    assert (started["result"]["ok"], started["args"]["recipient_team_id"]) == (True, HARBOR)
+
+
+async def test_an_admin_of_the_other_company_approves_nothing(bench: Bench) -> None:
+    ts = await bench.asked("@Threadline pause Brand Search", channel=PARTNERS)
+
+    async def card() -> bool:
+        return any("Approve" in each["plain"] for each in await bench.replies(ts, PARTNERS))
+
+    await until(card, "a card")
+    [shown] = [each for each in await bench.replies(ts, PARTNERS) if "Approve" in each["plain"]]
+    assert (await bench.people.click(PARTNERS, shown["ts"], "approval_approve", "@dana"))["ok"]
+    await bench.idle()
+    assert await bench.status_of("Brand Search") != "paused"
+    assert (await bench.people.click(PARTNERS, shown["ts"], "approval_approve", "@ada"))["ok"]
+
+    async def paused() -> bool:
+        return await bench.status_of("Brand Search") == "paused"
+
+    await until(paused, "the campaign to be paused")
+
+
+async def test_with_the_app_in_both_companies_the_one_that_is_mentioned_answers(bench: Bench) -> None:
+    await bench.install()
+    ts = await bench.asked(f"<@{HARBOR_BOT}> how did Brand Search do last week?", channel=PARTNERS, user="@dana")
+    await bench.settled(ts=ts)
+    await bench.idle()
+    assert await bench.replies(ts, PARTNERS) == [], "Northwind's app is not meant"
+    ours = await bench.asked(QUESTION, channel=PARTNERS, user="@dana")
+    await bench.answer(ours, PARTNERS)
+
+
+async def test_a_strangers_commands_are_those_of_their_own_workspace(bench: Bench) -> None:
+    with pytest.raises(ControlError, match="is not a command of this workspace"):
+        await bench.people.command(PARTNERS, "@dana", "/report")
