@@ -17,8 +17,6 @@ from workflows import Effect, Engine, RunState, StepContext, step, workflow
 from workflows.pubsub import MemoryPubSub, RedisPubSub
 from workflows.storage import PostgresStore, StoreUnavailableError
 
-NAME = "closing-test"
-
 
 class Stage:
     """A workflow that can be stopped anywhere, and the engine on it."""
@@ -105,8 +103,9 @@ MOMENTS = (
 class Left:
     """What there is beside the test: tasks, threads, connections to PostgreSQL and to Redis."""
 
-    def __init__(self, dsn: str | None, redis_url: str | None) -> None:
-        self._dsn, self._redis_url = dsn, redis_url
+    def __init__(self, dsn: str | None, redis_url: str | None, name: str = "") -> None:
+        """`name`: what connections to Redis call themselves."""
+        self._dsn, self._redis_url, self._name = dsn, redis_url, name
         self._tasks, self._threads = asyncio.all_tasks(), set(threading.enumerate())
 
     async def nothing(self) -> None:
@@ -123,6 +122,11 @@ class Left:
         threads = set(threading.enumerate()) - self._threads
         return [str(task) for task in tasks] + [each.name for each in threads if not each.name.startswith("asyncio")]
 
+    async def something(self) -> bool:
+        """Whether there is something of each kind, as there is while an engine is open."""
+        sessions = self._dsn is None or not await self._no_session()
+        return bool(self._more()) and sessions and (self._redis_url is None or not await self._no_client())
+
     async def _no_session(self) -> bool:
         connection = await asyncpg.connect(self._dsn)
         try:
@@ -136,7 +140,7 @@ class Left:
     async def _no_client(self) -> bool:
         client = redis.Redis.from_url(self._redis_url or "")
         try:
-            return not [each for each in await client.client_list() if each["name"] == NAME]
+            return not [each for each in await client.client_list() if each["name"] == self._name]
         finally:
             await client.aclose()
 
@@ -145,8 +149,8 @@ class Left:
 def bus(request: pytest.FixtureRequest) -> Callable[[], MemoryPubSub | RedisPubSub]:
     if request.param == "memory":
         return lambda: MemoryPubSub(quiet=True)
-    url = urlsplit(request.getfixturevalue("redis_url"))._replace(query=f"client_name={NAME}").geturl()
     prefix = request.getfixturevalue("redis_prefix")
+    url = urlsplit(request.getfixturevalue("redis_url"))._replace(query=f"client_name={prefix}").geturl()
     return lambda: RedisPubSub(url, prefix)
 
 
@@ -154,7 +158,7 @@ def bus(request: pytest.FixtureRequest) -> Callable[[], MemoryPubSub | RedisPubS
 async def left(request: pytest.FixtureRequest, backend: str, make_store: object) -> Left:
     dsn = request.getfixturevalue("fresh_database") if backend == "postgres" else None
     url = request.getfixturevalue("redis_url") if "redis" in request.node.name else None
-    return Left(dsn, url)
+    return Left(dsn, url, request.getfixturevalue("redis_prefix"))
 
 
 @pytest.mark.parametrize("moment", MOMENTS)
@@ -164,6 +168,7 @@ async def test_whatever_it_was_doing(
     stage = Stage(lambda **options: Engine(store=make_store(), pubsub=bus(), **options))
     await stage.engine.open()
     await getattr(stage, moment)()
+    assert await left.something()
     await stage.engine.close()
     for watcher in getattr(stage, "watchers", []):
         watcher.cancel()
