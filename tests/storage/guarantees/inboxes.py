@@ -1,5 +1,6 @@
 """What is accepted, decided or fired: once, by whom it is for, and with its wake-up."""
 
+import asyncio
 from dataclasses import replace
 from datetime import timedelta
 
@@ -217,3 +218,26 @@ async def a_letter_is_given_back_once(table: Weakenable) -> None:
     (letter,) = await table.store.dead_signals(tenant="T1")
     assert await table.store.redrive_signal(letter.id, new("N8")) is not None
     assert await table.store.redrive_signal(letter.id, new("N9")) is None
+
+
+@given_by(Part(FORK, r" for update\)", ")"), world="dead")
+async def what_is_redriven_while_it_is_copied_is_copied_first(table: Weakenable) -> None:
+    """The source's row is locked: whoever puts it back to work waits until the copy is whole."""
+    held = await table.hold()
+    assert await forks(held)
+    task = asyncio.ensure_future(table.store.redrive("R", tenant="T1"))
+    waited = await table.waits(task)
+    await held.finish(commit=True)
+    await task
+    assert waited
+
+
+@given_by(Part("for update on conflict do nothing returning tenant", r" and status = 'queued' for update", ""))
+async def a_queued_firing_is_started_once(table: Weakenable) -> None:
+    """A firing that has another end by now (here: its schedule was deleted) is not started."""
+    firing = Firing("T1", "s", "Q", DUE, status=FiringStatus.QUEUED)
+    moved = replace(weekly(), next_at=DUE + timedelta(days=7), due_at=DUE + timedelta(days=7), fired=1)
+    assert await table.store.tick(weekly(), moved=moved, firing=firing, run=None) is FiringStatus.QUEUED
+    assert await table.store.delete_schedule(tenant="T1", name="s")
+    assert not await table.store.start_firing(firing, new("Q", key=None))
+    assert await table.store.run("Q") is None

@@ -52,19 +52,20 @@ class Weakenable(Table):
 
     store: WeakenedStore
     kinds = (WeakenedStore, WeakenedHeldStore)
+    _first_store: WeakenedHeldStore | None = None
 
     def leave_out(self, part: Part | None) -> None:
-        self.store.part, self.store.weakened = part, 0
+        self.store.part, self.store.weakened, self._first_store = part, 0, None
 
     @property
     def weakened(self) -> int:
-        """How often a statement was sent without it, by the second session."""
-        return self.store.weakened
+        """How often a statement was sent without it."""
+        return self.store.weakened + (self._first_store.weakened if self._first_store is not None else 0)
 
     async def hold(self) -> HeldStore:
         held = await super().hold()
         assert isinstance(held, WeakenedHeldStore)
-        held.part = self.store.part
+        held.part, self._first_store = self.store.part, held
         return held
 
     async def overtaken(
