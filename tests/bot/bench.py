@@ -96,6 +96,7 @@ class Bench:
         """One more process, without a worker; returns it and its URL."""
         service = Service(self.settings(**more), worker=False, clock=False)
         await self._stack.enter_async_context(service)
+        await self._stack.enter_async_context(service.listening_to_slack())
         url = await self._stack.enter_async_context(listening(service.web(), "127.0.0.1", 0))
         return service, url
 

@@ -51,6 +51,27 @@ async def test_what_slack_sends_is_spread_over_the_connections(bench: Bench) -> 
     assert [each["sent"] >= 1 for each in await bench.people.sockets()] == [True, True]
 
 
+async def test_replicas_share_what_slack_sends_and_redeliveries_to_all_of_them_are_answered_once(bench: Bench) -> None:
+    await bench.replica()
+    await until(lambda: len(bench.emulator.slack.deliveries.sockets.open) == 4, "the connections of both")
+    ts = await asked(bench)
+    await answered(bench, ts)
+    [delivery] = await bench.settled(ts=ts)
+    event = {
+        "type": "message",
+        "channel": delivery["channel"],
+        "channel_type": "im",
+        "user": "U0ADA",
+        "text": QUESTION,
+        "ts": ts,
+    }
+    await bench.people.send_event(event, event_id=delivery["event_id"], copies=8)
+    assert all(each["delivered"] for each in await bench.settled())
+    assert all(each["sent"] >= 2 for each in await bench.people.sockets())
+    assert len(await bench.idle()) == 1
+    await answered(bench, ts)
+
+
 @pytest.mark.parametrize("reason", ["warning", "refresh_requested", "drop"])
 async def test_a_connection_that_slack_ends_is_replaced(bench: Bench, reason: Any) -> None:
     before = await connections(bench)
