@@ -18,17 +18,20 @@ def envelope(event: Json, workspace: Workspace, *, app_id: str, now_s: float, ev
         "type": "event_callback",
         "event_id": event_id or new_id("Ev"),
         "event_time": int(now_s),
-        "authorizations": [
-            {
-                "enterprise_id": org_id,
-                "team_id": workspace.id,
-                "user_id": workspace.bot_user_id,
-                "is_bot": True,
-                "is_enterprise_install": workspace.org_wide,
-            }
-        ],
+        "authorizations": [authorization(workspace)],
         "is_ext_shared_channel": False,
         "event_context": new_id("4-", 20),
+    }
+
+
+def authorization(workspace: Workspace) -> Json:
+    """For whom an event is: the app's bot in one workspace."""
+    return {
+        "enterprise_id": workspace.org.id if workspace.org else None,
+        "team_id": workspace.id,
+        "user_id": workspace.bot_user_id,
+        "is_bot": True,
+        "is_enterprise_install": workspace.org_wide,
     }
 
 

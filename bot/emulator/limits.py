@@ -10,16 +10,25 @@ MINUTE_S = 60.0
 PER_MINUTE = {1: 1, 2: 20, 3: 50, 4: 100}
 TIERS = {
     1: ("apps.uninstall",),
-    2: ("auth.teams.list", "chat.startStream", "chat.stopStream", "conversations.list", "reactions.remove", "users.list"),
+    2: ("auth.teams.list", "chat.startStream", "chat.stopStream", "conversations.list", "reactions.remove", "users.list", "emoji.list",
+        "usergroups.list"),
     4: (
         "api.test", "assistant.threads.setSuggestedPrompts", "assistant.threads.setTitle", "chat.appendStream", "chat.postEphemeral",
-        "conversations.members", "files.completeUploadExternal", "files.getUploadURLExternal", "files.info", "users.info", "views.open",
+        "conversations.members", "files.completeUploadExternal", "files.getUploadURLExternal", "files.info", "users.info", "users.profile.get", "views.open",
         "views.publish", "views.push", "views.update",
     ),
 }  # fmt: skip
 """Every method that is in no other tier is in the third."""
 SPECIAL = frozenset(
-    {"assistant.threads.setStatus", "auth.test", "chat.getPermalink", "oauth.v2.access", "oauth.v2.exchange"}
+    {
+        "assistant.threads.setStatus",
+        "apps.event.authorizations.list",
+        "auth.test",
+        "blocks.validate",
+        "chat.getPermalink",
+        "oauth.v2.access",
+        "oauth.v2.exchange",
+    }
 )
 """Limited by rules of their own, so generous that an app does not meet them."""
 POST = "chat.postMessage"

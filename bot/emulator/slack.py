@@ -18,6 +18,10 @@ from bot.emulator.updates import Updates
 from bot.emulator.workspace import Channel, Installation, Json, User, Workspace
 
 
+CONTEXTS = 2000
+"""Events whose authorizations can still be asked for."""
+
+
 @dataclass(frozen=True, slots=True)
 class Grant:
     """An OAuth code: what was allowed, until `expires_s`, in a workspace, or in the whole organization that `team_id` names."""
@@ -48,6 +52,7 @@ class Slack:
     calls: deque[Json] = field(default_factory=lambda: deque(maxlen=5000))
     grants: dict[str, Grant] = field(default_factory=dict)
     revoked: dict[str, Installation] = field(default_factory=dict)
+    contexts: dict[str, list[Json]] = field(default_factory=dict)
     url: str = ""
 
     @classmethod
@@ -106,6 +111,15 @@ class Slack:
         """In a channel shared with another company the envelope names the author's workspace, and who is told only in `authorizations`."""
         wrapped = events.envelope(body, workspace, app_id=self.config.app_id, now_s=self.clock.now())
         channel = workspace.channels.get(str(body.get("channel")))
+        others = (
+            [self.workspaces[team_id] for team_id in channel.shared_with if team_id in self.workspaces]
+            if channel
+            else []
+        )
+        told = [events.authorization(one) for one in (workspace, *others) if one.installation]
+        self.contexts[wrapped["event_context"]] = told
+        if len(self.contexts) > CONTEXTS:
+            del self.contexts[next(iter(self.contexts))]
         if channel is None or not channel.shared_with:
             return wrapped
         team_id = str(body.get("user_team") or workspace.id)

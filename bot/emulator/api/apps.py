@@ -2,6 +2,7 @@
 
 from bot.emulator.api.call import Call, Method
 from bot.emulator.api.conversations import page
+from bot.emulator.blocks import check_blocks
 from bot.emulator.errors import SlackError
 from bot.emulator.workspace import Json
 
@@ -76,7 +77,25 @@ def connections_open(call: Call) -> Json:
     return {"url": f"{slack.url.replace('http', 'ws', 1)}/link/?{query}"}
 
 
+def authorizations(call: Call) -> Json:
+    """Every installation that an event is for: two, where both companies of a shared channel have the app."""
+    told = call.slack.contexts.get(call.required("event_context"))
+    if told is None:
+        raise SlackError("invalid_event_context")
+    return page(call, "authorizations", told, most=1000, show=dict)
+
+
+def validate(call: Call) -> Json:
+    """Whether Slack would take these blocks; no token is needed to ask."""
+    if call.args.get("blocks") is None:
+        raise SlackError("invalid_arguments")
+    check_blocks(call.structure("blocks", "invalid_arguments"))
+    return {}
+
+
 METHODS = {
+    "apps.event.authorizations.list": Method(authorizations, app_level=True),
+    "blocks.validate": Method(validate, open=True),
     "apps.connections.open": Method(connections_open, app_level=True),
     "api.test": Method(api_test, open=True),
     "auth.test": Method(auth_test),

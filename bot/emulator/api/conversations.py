@@ -152,6 +152,21 @@ def _most(call: Call, usual: int) -> int:
     return COMMERCIAL_ROWS if call.slack.limits.commercial else usual
 
 
+def leave(call: Call) -> Json:
+    channel, me = call.channel(), call.installation.bot_user_id
+    if channel.kind in {"im", "mpim"}:
+        raise SlackError("method_not_supported_for_channel_type")
+    if channel.is_archived:
+        raise SlackError("is_archived")
+    if channel.name == "general":
+        raise SlackError("cant_leave_general")
+    if me not in channel.members:
+        return {"not_in_channel": True}
+    channel.members.remove(me)
+    call.slack.updates.publish("channel", channel=channel.id)
+    return {}
+
+
 def _readable(call: Call) -> Channel:
     channel = call.channel()
     call.need(f"{SCOPE_OF[channel.kind]}:history")
@@ -188,5 +203,6 @@ METHODS = {
     "conversations.members": Method(members, READ),
     "conversations.open": Method(open_conversation, ("im:write", "mpim:write")),
     "conversations.join": Method(join, ("channels:join",)),
+    "conversations.leave": Method(leave, ("channels:manage", "groups:write")),
     "users.conversations": Method(users_conversations, READ),
 }

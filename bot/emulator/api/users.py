@@ -66,6 +66,29 @@ def list_users(call: Call) -> Json:
     return page(call, "members", users, most=1000, show=lambda user: user_wire(call, user))
 
 
+def lookup_by_email(call: Call) -> Json:
+    """Addresses are made up of the person's handle and the workspace's domain."""
+    email = call.required("email").casefold()
+    for user in call.workspace.people:
+        if email == f"{user.handle}@{call.workspace.domain}.example":
+            return {"user": user_wire(call, user)}
+    raise SlackError("users_not_found")
+
+
+def profile(call: Call) -> Json:
+    return {"profile": user_wire(call, call.user())["profile"]}
+
+
+def emoji(call: Call) -> Json:
+    """No workspace here has emoji of its own."""
+    return {"emoji": {}, "cache_ts": f"{call.slack.clock.now():.6f}"}
+
+
+def usergroups(call: Call) -> Json:
+    """No workspace here has groups; an organization's token has to say of which one it asks."""
+    return {"usergroups": [], "team_id": call.workspace.id}
+
+
 def team_info(call: Call) -> Json:
     if call.text("team", call.workspace.id) != call.workspace.id:
         raise SlackError("team_not_found")
@@ -101,6 +124,10 @@ def bots_info(call: Call) -> Json:
 METHODS = {
     "users.info": Method(info, READ),
     "users.list": Method(list_users, READ),
+    "users.lookupByEmail": Method(lookup_by_email, ("users:read.email",)),
+    "users.profile.get": Method(profile, ("users.profile:read",)),
+    "emoji.list": Method(emoji, ("emoji:read",)),
+    "usergroups.list": Method(usergroups, ("usergroups:read",)),
     "team.info": Method(team_info, ("team:read",)),
     "bots.info": Method(bots_info, READ),
 }

@@ -1,4 +1,4 @@
-"""Messages for later, views on views, files that go, reactions that are read, and conversations of several."""
+"""Methods of several families: messages for later, views on views, files that go, leaving, looking people up, checking blocks."""
 
 import time
 
@@ -6,8 +6,9 @@ import pytest
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.emulator import Emulator, EmulatorClient
-from tests.emulator.conftest import Sink, settled
+from bot.emulator import Emulator, EmulatorClient, EmulatorConfig
+from bot.emulator.seed import install
+from tests.emulator.conftest import TOKEN, Sink, settled
 
 CAMPAIGNS = "C0CAMPAIGNS"
 MODAL = {"type": "modal", "title": {"type": "plain_text", "text": "One"}, "blocks": []}
@@ -105,3 +106,55 @@ async def test_a_conversation_of_several_is_heard_as_one(
     assert len(await people.messages("dm:@ada,@ben")) == 2
     with pytest.raises(SlackApiError, match="missing_scope"):
         await web_api.conversations_open(users="U0ADA,U0BEN")
+
+
+async def test_the_app_leaves_a_channel_and_hears_it_no_more(
+    emulator: Emulator, web_api: AsyncWebClient, people: EmulatorClient
+) -> None:
+    allow(emulator, "channels:manage")
+    with pytest.raises(SlackApiError, match="cant_leave_general"):
+        await web_api.conversations_leave(channel="C0GENERAL")
+    await web_api.conversations_leave(channel=CAMPAIGNS)
+    assert (await web_api.conversations_leave(channel=CAMPAIGNS))["not_in_channel"]
+    await people.post_message("#campaigns", "@ada", "are you there?")
+    assert await people.deliveries() == []
+
+
+def allow(emulator: Emulator, *scopes: str) -> None:
+    installation = emulator.slack.home.installation
+    assert installation is not None
+    installation.scopes += scopes
+
+
+async def test_people_are_found_by_their_address_with_its_scope(emulator: Emulator, web_api: AsyncWebClient) -> None:
+    found = await web_api.users_lookupByEmail(email="Ada@northwind-outdoors.example")
+    assert found["user"]["id"] == "U0ADA"
+    with pytest.raises(SlackApiError, match="users_not_found"):
+        await web_api.users_lookupByEmail(email="nobody@northwind-outdoors.example")
+    with pytest.raises(SlackApiError, match="missing_scope"):
+        await web_api.users_profile_get(user="U0ADA")
+    allow(emulator, "users.profile:read", "emoji:read", "usergroups:read", "reactions:read")
+    assert (await web_api.users_profile_get(user="U0ADA"))["profile"]["title"] == "Head of Growth"
+    assert (await web_api.emoji_list())["emoji"] == {}
+    assert (await web_api.usergroups_list())["usergroups"] == []
+
+
+async def test_blocks_are_checked_without_being_posted(web_api: AsyncWebClient, people: EmulatorClient) -> None:
+    good = [{"type": "section", "text": {"type": "mrkdwn", "text": "fine"}}]
+    await web_api.blocks_validate(blocks=good)
+    with pytest.raises(SlackApiError, match="invalid_blocks"):
+        await web_api.blocks_validate(blocks=[{"type": "section", "text": {"type": "mrkdwn", "text": "x" * 3001}}])
+    assert await people.messages("#campaigns") == []
+
+
+async def test_an_events_context_leads_to_all_it_is_for() -> None:
+    config = EmulatorConfig(signing_secret="s", bot_token=TOKEN, app_token="xapp-1", connect=True)
+    async with Emulator(config) as emulator, EmulatorClient(emulator.url) as people:
+        install(emulator.slack.workspaces["T0HARBOR"], "xoxb-harbor", scopes=config.scopes, installer_id="U0DANA")
+        await people.post_message("#partners", "@dana", "hello")
+        [context] = emulator.slack.contexts
+        client = AsyncWebClient("xapp-1", base_url=emulator.api_url)
+        told = await client.apps_event_authorizations_list(event_context=context)
+        assert [each["team_id"] for each in told["authorizations"]] == ["T0NORTHWIND", "T0HARBOR"]
+        with pytest.raises(SlackApiError, match="invalid_event_context"):
+            await client.apps_event_authorizations_list(event_context="4-made-up")
