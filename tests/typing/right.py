@@ -48,3 +48,9 @@ assert_type(
     Workflow[str, int],
 )
 workflow("w").then(length).map(project(path("value"))).then(double).commit()
+
+# sleeps by the value, or by it and the run's state
+assert_type(
+    workflow("w").then(length).sleep(lambda n: n * 2.0).sleep(lambda n, state: state["pause"]).then(double).commit(),
+    Workflow[str, int],
+)

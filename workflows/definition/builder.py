@@ -102,11 +102,13 @@ class Builder(Generic[In, Out]):
         """Reshape the value with a pure function of it, or of it and the run's state; or with a `Projection`. Costs no commit."""
         return self._add(Map(self._auto("map"), function))
 
-    def sleep(self, seconds: float | Callable[[Out], float]) -> "Builder[In, Out]":
-        """Sleep durably: the run is suspended and no process holds it."""
+    def sleep(self, seconds: float | Callable[[Out], float] | Callable[[Out, Any], float]) -> "Builder[In, Out]":
+        """Sleep durably: the run is suspended and no process holds it. A function takes the value, or it and the run's state."""
         return self._add(Sleep(self._auto("sleep"), seconds=seconds))
 
-    def sleep_until(self, until: datetime | Callable[[Out], datetime]) -> "Builder[In, Out]":
+    def sleep_until(
+        self, until: datetime | Callable[[Out], datetime] | Callable[[Out, Any], datetime]
+    ) -> "Builder[In, Out]":
         """Sleep durably until an aware datetime."""
         return self._add(Sleep(self._auto("sleep"), until=until))
 

@@ -72,8 +72,8 @@ class Sleep:
     """Suspend for seconds, or until a time; either may be a function of the value."""
 
     id: str
-    seconds: float | Callable[[Any], float] | None = None
-    until: datetime | Callable[[Any], datetime] | None = None
+    seconds: float | Callable[..., float] | None = None
+    until: datetime | Callable[..., datetime] | None = None
 
 
 @dataclass(frozen=True, slots=True)

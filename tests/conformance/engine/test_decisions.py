@@ -73,9 +73,8 @@ class Arms:
         )
 
     def _sleep(self) -> Workflow[Any, Any]:
-        seconds: Any = lambda n, state: 86_400 if "late" in state else 0  # noqa: E731
-        nap = workflow("decides").sleep(seconds)
-        return nap.then(self._rest("rest")).commit()
+        nap = workflow("decides").then(self._step("first")).sleep(lambda n, state: 86_400 if "late" in state else 0)
+        return nap.then(self._step("second", stuck=True)).commit()
 
     def _nested(self) -> Workflow[Any, Any]:
         """In an item of a list in the arm."""
