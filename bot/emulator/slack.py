@@ -17,7 +17,6 @@ from bot.emulator.sessions import Sessions
 from bot.emulator.updates import Updates
 from bot.emulator.workspace import Channel, Installation, Json, User, Workspace
 
-
 CONTEXTS = 2000
 """Events whose authorizations can still be asked for."""
 
