@@ -11,9 +11,8 @@ from agent.messages import Transcript, added
 from agent.models.base import Message, Text
 from agent.thread import Thread
 from agent.turn import Turn
-from workflows import FailedRun, RunState, StepContext
+from workflows import FailedRun, Record, RunState, Status, StepContext
 from workflows.storage import Store
-from workflows.storage.base import Record, Status
 
 EXHAUSTED = (
     "I stopped here: this took more steps than one turn may take. Tell me to go on, or ask for a smaller part of it."

@@ -12,7 +12,7 @@ from pydantic import Field
 from agent.messages import Transcript
 from agent.models.base import File
 from agent.tools import Tool, ToolContext, ToolError, tool
-from workflows.definition.effects import Effect
+from workflows import Effect
 
 PAGE_LINES = 200
 PAGE_CHARACTERS = 12_000

@@ -14,9 +14,8 @@ from agent.people import People
 from agent.stops import Stops
 from agent.thread import Thread
 from agent.turn import CallRef, Turn
-from workflows import StepContext
+from workflows import Signal, StepContext
 from workflows.storage import Store
-from workflows.storage.base import Signal
 
 SYSTEM = Person(id="system", name="system")
 

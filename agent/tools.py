@@ -12,7 +12,7 @@ from pydantic_core import to_json
 
 from agent.models.base import Message, Person, ToolResult, ToolSchema
 from agent.thread import Thread
-from workflows.definition.effects import Effect
+from workflows import Effect
 
 Permission = Literal["run", "ask", "block"]
 

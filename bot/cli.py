@@ -109,7 +109,7 @@ def _empty(directory: Path) -> int:
 
 def _run(role: Coroutine[Any, Any, int | None]) -> int:
     from bot.emulator.errors import PortBusyError, StateFileError
-    from workflows.errors import SchemaError
+    from workflows import SchemaError
     from workflows.storage import StoreUnavailableError
 
     try:

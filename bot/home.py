@@ -16,9 +16,9 @@ from bot.people import SlackPeople
 from bot.render.dates import moment
 from bot.render.text import escaped, neutral, shortened
 from bot.settings_dialog import shown_amount
+from workflows import Schedule
 from workflows.schedules import explain
 from workflows.storage import Store
-from workflows.storage.base import Schedule
 
 INTRODUCTION = (
     "Mention me in a channel or write to me here. Answers are made by a language model and may be wrong; every figure comes from the"

@@ -13,8 +13,8 @@ from aiohttp import web
 from agent.calls import BeforeTool
 from bot.service import Service
 from bot.settings import Settings, SettingsError
+from workflows import Finding
 from workflows.storage import StoreUnavailableError
-from workflows.workers.doctor import Finding
 
 CONNECT_S = 60.0
 """How long a starting process waits for its database: in a deploy both may start at once."""

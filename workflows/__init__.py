@@ -11,39 +11,90 @@ from workflows.definition.paths import path
 from workflows.definition.projection import project
 from workflows.definition.step import Step, step
 from workflows.engine import Engine
-from workflows.errors import RunFailedError, SpecError, StepFailedError, WorkflowError
+from workflows.errors import (
+    AlreadyResumedError,
+    BoundaryError,
+    DefinitionError,
+    DivergedError,
+    InputError,
+    IterationLimitError,
+    LiveRunError,
+    NoBranchError,
+    NoExecutorError,
+    RoutingError,
+    RunFailedError,
+    RunNotFoundError,
+    ScheduleNotFoundError,
+    SchemaError,
+    SpecError,
+    StateError,
+    StepCancelledError,
+    StepFailedError,
+    UnsupportedError,
+    WorkflowError,
+)
+from workflows.execution import Execution
 from workflows.run import Run
 from workflows.running.driver import FailedRun
 from workflows.running.fork import ForkDecision
+from workflows.running.replay import verify
 from workflows.running.snapshot import Snapshot
 from workflows.running.suspension import Suspension
-from workflows.storage.base import RunState
+from workflows.storage.base import Record, RunRow, RunState, Schedule, Signal, SignalOutcome, Status
+from workflows.storage.retention import Retention
 from workflows.values import Interrupted
+from workflows.workers.doctor import Finding
 
 __all__ = [
+    "AlreadyResumedError",
+    "BoundaryError",
     "Callbacks",
     "Catalogue",
     "Condition",
+    "DefinitionError",
+    "DivergedError",
     "Effect",
     "Engine",
+    "Execution",
     "FailedRun",
+    "Finding",
     "ForkDecision",
+    "InputError",
     "Interrupted",
+    "IterationLimitError",
+    "LiveRunError",
     "Moment",
+    "NoBranchError",
+    "NoExecutorError",
+    "Record",
+    "Retention",
     "Retry",
+    "RoutingError",
     "Run",
     "RunFailedError",
+    "RunNotFoundError",
+    "RunRow",
     "RunState",
+    "Schedule",
+    "ScheduleNotFoundError",
+    "SchemaError",
+    "Signal",
+    "SignalOutcome",
     "Snapshot",
     "SpecError",
+    "StateError",
+    "Status",
     "Step",
+    "StepCancelledError",
     "StepContext",
     "StepFailedError",
     "Suspension",
+    "UnsupportedError",
     "Workflow",
     "WorkflowError",
     "path",
     "project",
     "step",
+    "verify",
     "workflow",
 ]

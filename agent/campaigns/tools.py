@@ -20,7 +20,7 @@ from agent.campaigns.results import (
     StatusChange,
 )
 from agent.tools import Evidence, Tool, ToolContext, ToolError, tool
-from workflows.definition.effects import Effect
+from workflows import Effect
 
 _LARGEST_FACTOR = 100
 

@@ -11,11 +11,9 @@ from agent.models.base import Person
 from agent.reports.recurrence import cron_of
 from agent.reports.workflows import ReportRequest, Reports
 from agent.tools import Tool, ToolContext, ToolError, tool
-from workflows import Effect, Engine
+from workflows import Effect, Engine, InputError, Schedule
 from workflows.definition.context import NAMESPACE
-from workflows.errors import InputError
 from workflows.schedules import describe
-from workflows.storage.base import Schedule
 
 SUMMARY_TITLE = "Weekly summary"
 

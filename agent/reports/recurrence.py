@@ -3,7 +3,7 @@
 import re
 from datetime import UTC, datetime
 
-from workflows.errors import InputError
+from workflows import InputError
 from workflows.schedules import next_fire
 
 DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")

@@ -6,9 +6,8 @@ from agent.reports import ReportDesk
 from bot.commands.command import Command, sentence
 from bot.people import SlackPeople
 from bot.render.dates import moment
-from workflows.errors import InputError
+from workflows import InputError, Schedule
 from workflows.schedules import explain
-from workflows.storage.base import Schedule
 
 SUMMARIES_HELP = (
     "`/summaries every monday 9:00` posts a weekly summary here, `/summaries` tells when, `/summaries off` ends them."
