@@ -32,7 +32,7 @@ class Answers:
         """Make the answer stand in the thread, exactly once."""
         text = await self._text(turn, ctx.run_id)
         return await self._channel.deliver(
-            turn.thread, text, delivery_id=self._id(turn, ctx), draft=turn.draft, notes=ctx
+            turn.thread, text, delivery_id=self._id(turn, ctx), draft=turn.draft, notes=ctx, rated_as=ctx.run_id
         )
 
     async def find(self, key: str, turn: Turn, ctx: StepContext) -> Delivered | None:

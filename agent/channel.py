@@ -1,5 +1,6 @@
 """The seam to where people talk: drafts that stream, answers that appear once, cards that ask."""
 
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
 from typing import Any, Literal, Protocol
 
@@ -25,7 +26,22 @@ class Draft(BaseModel):
     shown: int = 0
     """Characters shown so far, as they were shown."""
     began_at: datetime | None = None
-    """When it was begun, if its start was sent and no message id is known: it may or may not exist."""
+    """When it was begun. With no message id known, its start was sent and it may or may not exist."""
+    edited: bool = False
+    """Whether it goes on by edits: what it streamed to has run out."""
+
+
+TaskState = Literal["in_progress", "complete", "error"]
+
+
+class Task(BaseModel):
+    """A tool at work, as it is shown: the id of its call, what it is called, and how it stands."""
+
+    model_config = ConfigDict(frozen=True)
+
+    id: str
+    title: str
+    state: TaskState
 
 
 class Delivered(BaseModel):
@@ -97,6 +113,10 @@ class Stream(Protocol):
         """Show more text. Never fails: what can't be shown now is in the final answer."""
         ...
 
+    async def tasks(self, tasks: Sequence[Task]) -> None:
+        """Show which tools are at work and how they ended. Never fails."""
+        ...
+
     async def pause(self) -> Draft | None:
         """Show what is buffered, and say what stands so far; None if nothing was shown."""
         ...
@@ -109,14 +129,33 @@ class Channel(Protocol):
         """Show that the agent works on it. Best effort."""
         ...
 
-    def stream(self, thread: Thread, asker: Person, *, delivery_id: str, draft: Draft | None, notes: Notes) -> Stream:
-        """A stream that goes on with `draft`, or begins one with its first text."""
+    def stream(
+        self,
+        thread: Thread,
+        asker: Person,
+        *,
+        delivery_id: str,
+        draft: Draft | None,
+        notes: Notes,
+        so_far: Callable[[], Awaitable[str]],
+    ) -> Stream:
+        """A stream that goes on with `draft`, or begins one with its first text. `so_far` tells what was said in it before, if asked."""
         ...
 
     async def deliver(
-        self, thread: Thread, text: str, *, delivery_id: str, draft: Draft | None, notes: Notes
+        self,
+        thread: Thread,
+        text: str,
+        *,
+        delivery_id: str,
+        draft: Draft | None,
+        notes: Notes,
+        rated_as: str | None = None,
     ) -> Delivered:
-        """Make `text` the answer: finish its draft, or post it. Whatever was cut off before, it stands there once."""
+        """Make `text` the answer: finish its draft, or post it. Whatever was cut off before, it stands there once.
+
+        With `rated_as`, people are asked what they think of it: their answers name the run.
+        """
         ...
 
     async def find(self, thread: Thread, *, delivery_id: str, notes: Notes) -> Delivered | None:

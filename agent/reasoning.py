@@ -1,13 +1,24 @@
 """The model call: the thread window goes in, text streams out as it comes, one assistant message is recorded."""
 
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import aclosing
 from typing import Any
 
 from agent.attribution import attributed
-from agent.channel import Channel
+from agent.channel import Channel, Task, TaskState
 from agent.guidance import Guidance
 from agent.messages import Transcript, added
-from agent.models.base import Finished, Model, ModelAccessError, ModelRequest, ModelRequestError, TextDelta, Usage
+from agent.models.base import (
+    Finished,
+    Message,
+    Model,
+    ModelAccessError,
+    ModelRequest,
+    ModelRequestError,
+    TextDelta,
+    ToolResult,
+    Usage,
+)
 from agent.preferences import PreferenceBook
 from agent.tools import Toolbox
 from agent.turn import CallRef, Turn
@@ -55,10 +66,15 @@ class Reasoning:
             now=await ctx.now(),
         )
         delivery_id = turn.draft.delivery_id if turn.draft else f"{ctx.run_id}:answer"
-        stream = self._channel.stream(turn.thread, turn.asker, delivery_id=delivery_id, draft=turn.draft, notes=ctx)
+        stream = self._channel.stream(
+            turn.thread, turn.asker, delivery_id=delivery_id, draft=turn.draft, notes=ctx, so_far=self._said(turn, ctx)
+        )
+        if turn.iteration:
+            await stream.tasks(_ended(window))
         if turn.said:
             await stream.append("\n\n")
         finished = await self._listen(request, stream, ctx)
+        await stream.tasks([_task(call.id, call.name, "in_progress") for call in finished.message.tool_calls])
         draft = await stream.pause()
         message_id = f"{ctx.run_id}:{turn.iteration}"
         ctx.write(added(turn.thread, message_id, finished.message, position=turn.position, run_id=ctx.run_id))
@@ -72,6 +88,13 @@ class Reasoning:
             return turn
         draft = turn.draft.model_copy(update={"live": False}) if turn.draft else None
         return turn.model_copy(update={"state": "exhausted", "draft": draft})
+
+    def _said(self, turn: Turn, ctx: StepContext) -> Callable[[], Awaitable[str]]:
+        async def said() -> str:
+            spoken = [message.text.strip() for message in await self._transcript.said(turn.thread, ctx.run_id)]
+            return "\n\n".join(filter(None, spoken))
+
+        return said
 
     async def _listen(self, request: ModelRequest, stream: Any, ctx: StepContext) -> Finished:
         with self._tracer.span(f"chat {self._model.name}", kind="model") as span:
@@ -111,6 +134,17 @@ class Reasoning:
                 "usage": _sum(turn.usage, finished.usage),
             }
         )
+
+
+def _task(call_id: str, tool: str, state: TaskState) -> Task:
+    return Task(id=call_id, title=tool.replace("_", " ").capitalize(), state=state)
+
+
+def _ended(window: Sequence[Message]) -> list[Task]:
+    """How the last calls ended, from their results."""
+    last = next((number for number in range(len(window) - 1, -1, -1) if window[number].tool_calls), len(window))
+    results = [part for message in window[last:] for part in message.parts if isinstance(part, ToolResult)]
+    return [_task(result.call_id, result.name, "error" if result.is_error else "complete") for result in results]
 
 
 def _sum(one: Usage, other: Usage) -> Usage:

@@ -1,6 +1,7 @@
 """What the agent stores, and how it came to be. A change to one of its tables is a new migration at the end of the list."""
 
 from agent.campaigns import CAMPAIGN_TABLES
+from agent.feedback import FEEDBACK
 from agent.messages import MESSAGES, PARTICIPATION
 from agent.preferences import PREFERENCES
 from agent.stops import STOPS
@@ -97,6 +98,27 @@ MIGRATIONS: tuple[Migration, ...] = (
             ),
         ),
     ),
+    Migration(
+        "feedback",
+        (
+            AddTable(
+                Table(
+                    "feedback",
+                    (
+                        Column("tenant", "text"),
+                        Column("run_id", "text"),
+                        Column("user_id", "text"),
+                        Column("trace_id", "text"),
+                        Column("rating", "text"),
+                        Column("reason", "text", null=True),
+                        Column("at", "time", default="now"),
+                    ),
+                    ("tenant", "run_id", "user_id"),
+                    (Index("feedback_trace", ("tenant", "trace_id")),),
+                )
+            ),
+        ),
+    ),
 )
 
-AGENT = Schema("agent", (MESSAGES, PARTICIPATION, STOPS, PREFERENCES, USAGE, *CAMPAIGN_TABLES), MIGRATIONS)
+AGENT = Schema("agent", (MESSAGES, PARTICIPATION, STOPS, PREFERENCES, USAGE, FEEDBACK, *CAMPAIGN_TABLES), MIGRATIONS)

@@ -22,12 +22,14 @@ from bot.home import EDIT, Home
 from bot.ingress import Ingress
 from bot.installs import InstallationStore, StateStore
 from bot.pages import failure_page, install_page, success_page
+from bot.ratings import Ratings
+from bot.render.feedback import RATE, WHY
 from bot.settings import Settings
 from bot.settings_dialog import SETTINGS, SettingsDialog, SettingsError
 from workflows.storage import Store, StoreUnavailableError
 
 SCOPES = (
-    "app_mentions:read", "assistant:write", "channels:history", "chat:write", "commands", "files:read", "groups:history", "im:history", "im:write",
+    "app_mentions:read", "assistant:write", "channels:history", "chat:write", "commands", "files:read", "files:write", "groups:history", "im:history", "im:write",
     "mpim:history", "users:read",
 )  # fmt: skip
 """What the events and calls of the code need, and no more: every scope has to be explained to an admin. The manifest has the same."""
@@ -52,6 +54,7 @@ def make_bolt(
     commands: Commands,
     dialog: SettingsDialog,
     home: Home,
+    ratings: Ratings,
 ) -> AsyncApp:
     """The Bolt app with all listeners."""
     bolt = AsyncApp(
@@ -65,6 +68,7 @@ def make_bolt(
     _listen_to_clicks(bolt, decisions)
     _listen_to_commands(bolt, commands)
     _listen_to_settings(bolt, dialog, home)
+    _listen_to_ratings(bolt, ratings)
     return bolt
 
 
@@ -195,6 +199,24 @@ def _listen_to_settings(bolt: AsyncApp, dialog: SettingsDialog, home: Home) -> N
             return
         await _close(ack, refused)
         await home.publish(tenant, user)
+
+
+def _listen_to_ratings(bolt: AsyncApp, ratings: Ratings) -> None:
+    @bolt.action(RATE)
+    async def rated(ack: Any, body: dict[str, Any], action: dict[str, Any], context: Any, respond: Any) -> None:
+        context[REACHED] = True
+        tenant = _tenant(context)
+        told, run_id = await ratings.clicked(tenant=tenant, user=str(body["user"]["id"]), action=action)
+        await ack()
+        if run_id is not None:
+            await ratings.ask(tenant=tenant, trigger_id=str(body.get("trigger_id") or ""), run_id=run_id)
+        await _tell(respond, told)
+
+    @bolt.view(WHY)
+    async def explained(ack: Any, body: dict[str, Any], view: dict[str, Any], context: Any) -> None:
+        context[REACHED] = True
+        await ratings.explained(tenant=_tenant(context), user=str(body["user"]["id"]), view=view)
+        await ack()
 
 
 async def _close(ack: Any, instead: dict[str, Any] | None) -> None:

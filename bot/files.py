@@ -34,6 +34,7 @@ class SlackFiles:
 
     def __init__(self, clients: Clients, *, api_url: str) -> None:
         self._clients = clients
+        self._posting = Posting(clients, deadline_s=8.0)
         self._home = urlsplit(api_url)
 
     @asynccontextmanager
@@ -55,7 +56,8 @@ class SlackFiles:
         """What Slack says of the file now: the event's copy may be a stub, as in shared channels, or older than the upload."""
         try:
             client = await self._clients.of(tenant)
-            found = (await Posting.call(client.files_info(file=file.id))).get("file") or {}
+            asked = client.files_info(file=file.id)
+            found = (await self._posting.call(asked, tenant=tenant, method="files.info")).get("file") or {}
         except SlackApiError as error:
             raise FileUnreadableError(REFUSED.get(code_of(error), f"Slack says {code_of(error)}")) from error
         except (ChannelGoneError, UnknownTenantError) as error:

@@ -12,6 +12,7 @@ from agent.people import People
 from agent.thread import Thread
 from bot.clients import Clients, Credentials, code_of
 from bot.contents import files, words
+from bot.render.pacing import Pacer
 from bot.render.posting import Posting
 
 PAGES = 10
@@ -26,8 +27,9 @@ LIMIT = 4_000
 class SlackHistory:
     """Implements `agent.history.History`."""
 
-    def __init__(self, clients: Clients, people: People) -> None:
+    def __init__(self, clients: Clients, people: People, *, pacer: Pacer | None = None) -> None:
         self._clients = clients
+        self._posting = Posting(clients, deadline_s=8.0, pacer=pacer)
         self._people = people
 
     async def before(self, thread: Thread, message_id: str) -> Past:
@@ -46,10 +48,12 @@ class SlackHistory:
         for number in range(PAGES):
             more: dict[str, Any] = {"cursor": cursor} if cursor else {}
             try:
-                page = await Posting.call(
+                page = await self._posting.call(
                     client.conversations_replies(
                         channel=thread.channel, ts=thread.root, latest=before, limit=PAGE, **more
-                    )
+                    ),
+                    tenant=thread.tenant,
+                    method="conversations.replies",
                 )
             except SlackApiError as error:
                 raise ChannelGoneError(f"Slack: {code_of(error)}") from error

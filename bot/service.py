@@ -38,7 +38,9 @@ from bot.ingress import Ingress
 from bot.installs import INSTALLATIONS, InstallationStore, Installs, tenant_of_installation
 from bot.keyring import Keyring, KeyringError
 from bot.people import SlackPeople
+from bot.ratings import Ratings
 from bot.render import SlackChannel
+from bot.render.pacing import MemoryPacer, Pacer, RedisPacer
 from bot.rotation import Rotation
 from bot.schema import BOT
 from bot.settings import Settings, SettingsError
@@ -100,7 +102,14 @@ class Service:
             timeout_s=settings.delivery_deadline_s / 2,
         )
         self.people = SlackPeople(self.clients)
-        self.channel = SlackChannel(self.clients, deadline_s=settings.delivery_deadline_s, team_of=self.people.team)
+        self.pacer = _pacer(settings)
+        self.channel = SlackChannel(
+            self.clients,
+            deadline_s=settings.delivery_deadline_s,
+            pacer=self.pacer,
+            cards=settings.tool_activity == "cards",
+            team_of=self.people.team,
+        )
         self.platform = platform or SandboxPlatform(self.store, clock=self.store.now)
         self.reports = make_reports(self.platform, self.channel)
         self.desk = ReportDesk(self.engine, self.reports)
@@ -136,7 +145,7 @@ class Service:
             people=self.people,
             tracer=self.engine.tracer,
             before_tool=before_tool,
-            history=SlackHistory(self.clients, self.people),
+            history=SlackHistory(self.clients, self.people, pacer=self.pacer),
         )
 
     def _tools(self) -> Iterable[Tool]:
@@ -199,6 +208,7 @@ class Service:
             commands=self.commands,
             dialog=self.dialog,
             home=self.home,
+            ratings=Ratings(self.engine, self.clients),
         )
         return Dispatch(bolt, self.clients, self.ingress)
 
@@ -226,6 +236,7 @@ class Service:
         await self.engine.close()
         await self.model.close()
         await self.dedup.close()
+        await self.pacer.close()
 
     async def __aenter__(self) -> Self:
         await self.open()
@@ -261,6 +272,10 @@ def _exporters(settings: Settings) -> tuple[SpanSink, ...]:
 
 def _dedup(settings: Settings) -> DedupCache:
     return RedisDedupCache(settings.redis_url, settings.redis_prefix) if settings.redis_url else MemoryDedupCache()
+
+
+def _pacer(settings: Settings) -> Pacer:
+    return RedisPacer(settings.redis_url, settings.redis_prefix) if settings.redis_url else MemoryPacer()
 
 
 def _keyring(settings: Settings) -> Keyring:

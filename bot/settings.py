@@ -51,6 +51,7 @@ class Settings(BaseSettings):
     departed_days: float = Field(30.0, alias="THREADLINE_DEPARTED_RETENTION_DAYS", ge=0)
     redis_prefix: str = Field("threadline", alias="THREADLINE_REDIS_PREFIX")
     delivery_deadline_s: float = Field(8.0, alias="THREADLINE_DELIVERY_DEADLINE_S", gt=0, le=60)
+    tool_activity: Literal["status", "cards"] = Field("status", alias="THREADLINE_TOOL_ACTIVITY")
     otlp_endpoint: str = Field("", alias="OTEL_EXPORTER_OTLP_ENDPOINT")
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", alias="THREADLINE_LOG_LEVEL")
 

@@ -31,7 +31,8 @@ def card_blocks(card: Card) -> Blocks:
     title = escaped(neutral(card.evidence.title))
     blocks: Blocks = [_section(text=_mrkdwn(f"*Approval needed*\n{title}", 3000))]
     fields = [
-        _mrkdwn(f"*{escaped(label)}*\n{escaped(neutral(value))}", 2000) for label, value in card.evidence.facts[:FACTS]
+        _mrkdwn(f"*{escaped(neutral(label))}*\n{escaped(neutral(value))}", 2000)
+        for label, value in card.evidence.facts[:FACTS]
     ]
     blocks += [_section(fields=fields[start : start + 10]) for start in range(0, len(fields), 10)]
     expires = moment(card.expires_at, card.requester.time_zone)

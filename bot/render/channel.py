@@ -1,7 +1,8 @@
 """Slack as the agent's channel: drafts, answers, cards, status."""
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -12,14 +13,19 @@ from agent.channel import Card, ChannelGoneError, ChannelUnavailableError, Deliv
 from agent.models.base import Person
 from agent.reports.document import Document
 from agent.thread import Thread
-from bot.clients import Clients
+from bot.clients import Clients, code_of
 from bot.render.cards import card_blocks, card_text
 from bot.render.documents import document_blocks, document_markdown
-from bot.render.posting import NO_BLOCKS, Post, Posting
+from bot.render.feedback import feedback_block
+from bot.render.pacing import Pacer
+from bot.render.parts import fenced_tables, parts
+from bot.render.posting import REFUSED_FORMS, Post, Posting
 from bot.render.replies import reply
 from bot.render.stream import SlackStream, TeamOf
-from bot.render.text import FALLBACK_LIMIT, escaped, fallback, neutral, parts
+from bot.render.text import FALLBACK_LIMIT, escaped, fallback, neutral, shortened
+from bot.render.uploads import Uploads
 
+STATUS_LIMIT = 100
 OVER = {"message_not_in_streaming_state", "stopped_by_user"}
 
 
@@ -30,10 +36,20 @@ async def _tenant(tenant: str, user_id: str) -> str:
 class SlackChannel:
     """Implements `agent.channel.Channel` with Slack's Web API. `team_of`: the workspace of a person, which a stream is addressed to."""
 
-    def __init__(self, clients: Clients, *, deadline_s: float = 8.0, team_of: TeamOf | None = None) -> None:
-        self._clients = clients
+    def __init__(
+        self,
+        clients: Clients,
+        *,
+        deadline_s: float = 8.0,
+        pacer: Pacer | None = None,
+        cards: bool = False,
+        team_of: TeamOf | None = None,
+    ) -> None:
         self._team_of = team_of or _tenant
-        self._posting = Posting(clients, deadline_s=deadline_s)
+        self._cards = cards
+        self._clients = clients
+        self._posting = Posting(clients, deadline_s=deadline_s, pacer=pacer)
+        self._uploads = Uploads(self._posting, clients)
 
     # Status
 
@@ -41,34 +57,64 @@ class SlackChannel:
         """Slack itself takes a status back when the app posts, and after two minutes."""
         try:
             client = await self._clients.of(thread.tenant)
-            await client.assistant_threads_setStatus(channel_id=thread.channel, thread_ts=thread.root, status=text)
+            status = shortened(neutral(text), STATUS_LIMIT)
+            await client.assistant_threads_setStatus(channel_id=thread.channel, thread_ts=thread.root, status=status)
         except Exception as error:
             structlog.get_logger().debug("status_not_set", error=f"{type(error).__name__}: {error}")
 
     # Answers
 
     def stream(
-        self, thread: Thread, asker: Person, *, delivery_id: str, draft: Draft | None, notes: Notes
+        self,
+        thread: Thread,
+        asker: Person,
+        *,
+        delivery_id: str,
+        draft: Draft | None,
+        notes: Notes,
+        so_far: Callable[[], Awaitable[str]],
     ) -> SlackStream:
         return SlackStream(
-            self._posting, thread, asker, delivery_id=delivery_id, draft=draft, notes=notes, team_of=self._team_of
-        )
+            self._posting, thread, asker, delivery_id=delivery_id, draft=draft, notes=notes, so_far=so_far, status=None if self._cards else self.working,
+            team_of=self._team_of,
+        )  # fmt: skip
 
     async def deliver(
-        self, thread: Thread, text: str, *, delivery_id: str, draft: Draft | None, notes: Notes
+        self,
+        thread: Thread,
+        text: str,
+        *,
+        delivery_id: str,
+        draft: Draft | None,
+        notes: Notes,
+        rated_as: str | None = None,
     ) -> Delivered:
         posts = _posts(thread, text, delivery_id)
+        if rated_as is not None:
+            posts[-1] = replace(posts[-1], below=(feedback_block(rated_as),))
         with _refusals():
             first = await self._first(posts[0], draft, notes)
-            return Delivered(message_ids=(first, *[await self._posting.once(post, notes) for post in posts[1:]]))
+            return Delivered(message_ids=(first, *[await self._post(post, notes) for post in posts[1:]]))
 
     async def _first(self, post: Post, draft: Draft | None, notes: Notes) -> str:
         draft = await self._located(post.thread, draft)
         if draft is not None and draft.message_id is not None:
             finished = await self._finish(post, draft, draft.message_id)
             if finished is not None:
+                await self.working(post.thread, "")  # Slack takes it back for a post of ours, not for an edit
                 return finished
-        return await self._posting.once(post, notes)
+        return await self._post(post, notes)
+
+    async def _post(self, post: Post, notes: Notes) -> str:
+        """As blocks, as text, or as a file: an answer always arrives."""
+        if notes.noted(f"file-{post.part}") is not None:
+            return await self._uploads.once(post, notes)
+        try:
+            return await self._posting.once(post, notes)
+        except SlackApiError as error:
+            if code_of(error) not in REFUSED_FORMS:
+                raise
+            return await self._uploads.once(post, notes)
 
     async def _located(self, thread: Thread, draft: Draft | None) -> Draft | None:
         """A stream whose start was sent and whose id was lost is found by bot, thread and time, and adopted."""
@@ -90,7 +136,12 @@ class SlackChannel:
             # Metadata says "this is the whole answer": a cut-off text gets it only with the edit that completes it.
             complete = draft.live and post.parts == 1  # a longer answer is cut into parts anew
             whole = post.metadata if complete else None
-            await Posting.call(client.chat_stopStream(channel=channel, ts=ts, metadata=whole))
+            await self._posting.call(
+                client.chat_stopStream(
+                    channel=channel, ts=ts, metadata=whole, blocks=list(post.below) if complete and post.below else None
+                ),
+                tenant=post.thread.tenant, method="chat.stopStream",
+            )  # fmt: skip
             if complete:
                 return ts
         except SlackApiError as error:
@@ -102,20 +153,22 @@ class SlackChannel:
 
     async def _edit(self, post: Post, ts: str) -> str | None:
         client = await self._posting.client(post.thread.tenant)
-        for blocks in (list(post.blocks), None):
+        for blocks in ([*post.blocks, *post.below], None):
             text = post.text if blocks else post.plain[:FALLBACK_LIMIT]
             try:
-                await Posting.call(
+                await self._posting.call(
                     client.chat_update(
                         channel=post.thread.channel, ts=ts, text=text, blocks=blocks, metadata=post.metadata
-                    )
+                    ),
+                    tenant=post.thread.tenant,
+                    method="chat.update",
                 )
                 return ts
             except SlackApiError as error:
                 code = error.response.get("error")
                 if code == "message_not_found":
                     return None
-                if code not in NO_BLOCKS or blocks is None:
+                if code not in REFUSED_FORMS or blocks is None:
                     raise
         return None
 
@@ -130,7 +183,9 @@ class SlackChannel:
         """The direct message with a person, opened if it is not there. Raises ChannelUnavailableError, ChannelGoneError."""
         client = await self._posting.client(tenant)
         with _refusals():
-            opened = await self._posting.call(client.conversations_open(users=user_id))
+            opened = await self._posting.call(
+                client.conversations_open(users=user_id), tenant=tenant, method="conversations.open"
+            )
         return str(opened["channel"]["id"])
 
     # Documents
@@ -141,11 +196,18 @@ class SlackChannel:
         """Post a report or summary. Where the app can't post, whoever ordered it gets it by the command's reply address."""
         words = document_markdown(document)
         post = Post(
-            thread, delivery_id, 0, fallback(document.summary), document_blocks(document), escaped(neutral(words))
+            thread,
+            delivery_id,
+            0,
+            fallback(document.summary),
+            document_blocks(document),
+            escaped(neutral(fenced_tables(words))),
+            file_name="report.md",
+            words=neutral(words),
         )
         try:
             with _refusals():
-                return Delivered(message_ids=(await self._posting.once(post, notes),))
+                return Delivered(message_ids=(await self._post(post, notes),))
         except ChannelGoneError:
             if reply_url is None:
                 raise
@@ -189,8 +251,9 @@ def _posts(thread: Thread, text: str, delivery_id: str) -> list[Post]:
             number,
             fallback(piece),
             [{"type": "markdown", "text": piece}],
-            escaped(piece),
+            escaped(fenced_tables(piece)),
             len(pieces),
+            words=piece,
         )
         for number, piece in enumerate(pieces)
     ]

@@ -17,6 +17,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from agent.channel import ChannelGoneError, ChannelUnavailableError, Notes
 from agent.thread import Thread
 from bot.clients import Clients, CredentialsUnavailableError, UnknownTenantError
+from bot.render.pacing import PATIENCE_S, MemoryPacer, Pacer
 
 EVENT_TYPE = "threadline_delivery"
 INTENT = "intent"
@@ -38,13 +39,18 @@ GONE = {
     "cannot_reply_to_message",
 }
 NO_BLOCKS = {"invalid_blocks", "msg_blocks_too_long", "invalid_blocks_format"}
+REFUSED_FORMS = NO_BLOCKS | {"msg_too_long", "msg_blocks_too_many", "invalid_attachments", "markdown_text_conflict"}
+"""What Slack refuses in one form and may take in another one."""
+POST = "chat.postMessage"
 UNKNOWN = (aiohttp.ClientError, asyncio.TimeoutError, OSError)
 """Failures after which nobody knows whether Slack committed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Post:
-    """One message to appear once: `delivery_id` and `part` (of `parts`) find it again. `plain` is shown where blocks are refused."""
+    """One message to appear once: `delivery_id` and `part` (of `parts`) find it again. `plain` is shown where blocks are refused, and a file of `words` where that is refused,
+    too; `below` are blocks that belong to the message and not to its words.
+    """
 
     thread: Thread
     delivery_id: str
@@ -53,6 +59,14 @@ class Post:
     blocks: Sequence[dict[str, Any]]
     plain: str = ""
     parts: int = 1
+    file_name: str = "answer.md"
+    words: str = ""
+    below: Sequence[dict[str, Any]] = ()
+
+    @property
+    def source(self) -> str:
+        """What a file of it holds."""
+        return self.words or self.plain or self.text
 
     @property
     def metadata(self) -> dict[str, Any]:
@@ -69,11 +83,17 @@ class Posting:
     """
 
     def __init__(
-        self, clients: Clients, *, deadline_s: float, now: Callable[[], datetime] = lambda: datetime.now(UTC)
+        self,
+        clients: Clients,
+        *,
+        deadline_s: float,
+        pacer: Pacer | None = None,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._clients = clients
         self._deadline_s = deadline_s
-        self._now = now
+        self._pacer = pacer or MemoryPacer()
+        self.now = now
 
     async def once(self, post: Post, notes: Notes) -> str:
         """Post unless it stands there already; returns its ts. Raises ChannelUnavailableError, ChannelGoneError."""
@@ -107,35 +127,48 @@ class Posting:
         """The intent of this sending, by name and time. The first of a step is the engine's own; later ones are notes."""
         if post.part == 0 and notes.intent_at is not None and notes.attempt == 1 and not notes.recovered:
             return INTENT, notes.intent_at
-        name, at = f"{notes.fence}.{notes.attempt}", self._now()
+        name, at = f"{notes.fence}.{notes.attempt}", self.now()
         await notes.note(f"sending-{post.part}-{name}", at.isoformat())
         return name, at
 
     def believe_absence(self, sent_at: datetime) -> None:
         trusted_at = sent_at + timedelta(seconds=self._deadline_s + MARGIN_S)
-        left = (trusted_at - self._now()).total_seconds()
+        left = (trusted_at - self.now()).total_seconds()
         if left > 0:
             raise ChannelUnavailableError("it is not certain yet that the message was not posted", retry_after_s=left)
 
     async def _send(self, post: Post, at: datetime) -> str:
-        """Blocks, or plain text where Slack refuses them: an answer always arrives."""
+        """Blocks, or plain text where Slack refuses them. Raises SlackApiError where it refuses that as well."""
         client = await self.client(post.thread.tenant)
-        for shown in ({"text": post.text, "blocks": list(post.blocks)}, {"text": post.plain or post.text}):
+        await self._turn(post.thread)
+        for shown in ({"text": post.text, "blocks": [*post.blocks, *post.below]}, {"text": post.plain or post.text}):
             self._check_deadline(at)
             request = client.chat_postMessage(
                 channel=post.thread.channel, thread_ts=post.thread.root or None, metadata=post.metadata, unfurl_links=False,
                 unfurl_media=False, **shown,
             )  # fmt: skip
             try:
-                return str((await self.call(request))["ts"])
+                return str((await self.call(request, tenant=post.thread.tenant, method=POST))["ts"])
             except SlackApiError as error:
-                if error.response.get("error") not in NO_BLOCKS or "blocks" not in shown:
+                if error.response.get("error") not in REFUSED_FORMS or "blocks" not in shown:
                     raise
         raise AssertionError("both ways of showing a post were tried")
 
+    async def _turn(self, thread: Thread) -> None:
+        """Wait for this channel's next place, if it comes soon. Nothing was sent otherwise, and the run waits."""
+        taken, wait_s = await self._pacer.take(
+            thread.tenant, thread.channel, POST, patience_s=min(PATIENCE_S, self._deadline_s / 4)
+        )
+        if not taken:
+            raise ChannelUnavailableError(
+                "this channel has its messages of this second", retry_after_s=wait_s, maybe_posted=False
+            )
+        if wait_s > 0:
+            await asyncio.sleep(wait_s)
+
     def _check_deadline(self, at: datetime) -> None:
         """A process that was paused between intent and here must not send: others may have looked and not found it."""
-        if (self._now() - at).total_seconds() > self._deadline_s / 2:
+        if (self.now() - at).total_seconds() > self._deadline_s / 2:
             raise ChannelUnavailableError(
                 "too late to send under this intent", retry_after_s=MARGIN_S, maybe_posted=False
             )
@@ -165,7 +198,8 @@ class Posting:
                 if thread.root
                 else client.conversations_history(**options)
             )
-            page = await self.call(read)
+            method = "conversations.replies" if thread.root else "conversations.history"
+            page = await self.call(read, tenant=thread.tenant, method=method)
             messages += page.get("messages", [])
             options["cursor"] = (page.get("response_metadata") or {}).get("next_cursor")
             if not options["cursor"]:
@@ -181,13 +215,22 @@ class Posting:
         except UnknownTenantError as error:
             raise ChannelGoneError(str(error)) from error
 
-    @staticmethod
-    async def call(request: Any) -> Any:
-        """Await a Web API call. What Slack refuses for good, what it delays and what is unknown are told apart."""
+    async def call(self, request: Any, *, tenant: str, method: str) -> Any:
+        """Await a Web API call. What Slack refuses for good, what it delays and what is unknown are told apart.
+
+        While Slack has asked to wait with this method, nothing is sent.
+        """
+        held_s = await self._pacer.held(tenant, method)
+        if held_s > 0:
+            request.close()
+            raise ChannelUnavailableError("Slack asked to wait", retry_after_s=held_s, maybe_posted=False)
         try:
             return await request
         except SlackApiError as error:
-            raise _meaning(error) from error
+            meaning = _meaning(error)
+            if isinstance(meaning, ChannelUnavailableError) and meaning.retry_after_s and not meaning.maybe_posted:
+                await self._pacer.hold(tenant, method, meaning.retry_after_s)
+            raise meaning from error
         except UNKNOWN as error:
             raise ChannelUnavailableError(f"Slack did not answer: {type(error).__name__}", retry_after_s=0.5) from error
 

@@ -1,14 +1,18 @@
 """A channel that shows nothing and people nobody has looked up: for tests of the turn alone."""
 
+from collections.abc import Sequence
 from typing import Any
 
-from agent.channel import Card, Delivered, Draft, Notes
+from agent.channel import Card, Delivered, Draft, Notes, Task
 from agent.models.base import Person
 from agent.thread import Thread
 
 
 class _QuietStream:
     async def append(self, text: str) -> None:
+        return None
+
+    async def tasks(self, tasks: Sequence[Task]) -> None:
         return None
 
     async def pause(self) -> Draft | None:
@@ -29,7 +33,14 @@ class QuietChannel:
         return _QuietStream()
 
     async def deliver(
-        self, thread: Thread, text: str, *, delivery_id: str, draft: Draft | None, notes: Notes
+        self,
+        thread: Thread,
+        text: str,
+        *,
+        delivery_id: str,
+        draft: Draft | None,
+        notes: Notes,
+        rated_as: str | None = None,
     ) -> Delivered:
         self.said.append(text)
         return Delivered(message_ids=(delivery_id,))

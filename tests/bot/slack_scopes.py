@@ -17,6 +17,8 @@ METHOD_SCOPES: dict[str, set[str]] = {
     "conversations.history": HISTORY,
     "conversations.open": {"im:write"},
     "conversations.replies": HISTORY,
+    "files.completeUploadExternal": {"files:write"},
+    "files.getUploadURLExternal": {"files:write"},
     "files.info": {"files:read"},
     "oauth.v2.access": set(),
     "users.info": {"users:read"},

@@ -1,19 +1,23 @@
 """An answer appears once and whole, whatever was cut off before: the Slack channel against the local Slack."""
 
+import itertools
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import aiohttp
 import pytest
 from slack_sdk.web.async_client import AsyncWebClient
 
-from agent.channel import ChannelUnavailableError, Draft
+from agent.channel import Card, ChannelUnavailableError, Draft, Task
 from agent.models.base import Person
 from agent.thread import Thread
+from agent.tools import Evidence
 from bot.clients import Clients, OneWorkspace
 from bot.emulator import Emulator, EmulatorConfig
 from bot.emulator.client import EmulatorClient
 from bot.render import SlackChannel
+from bot.render.pacing import MemoryPacer
 
 TOKEN = "xoxb-delivery-tests"
 ADA = Person(id="U0ADA", name="Ada", time_zone="Europe/Berlin")
@@ -49,7 +53,8 @@ class Desk:
         self.root = root
         self.thread = Thread(tenant="T0NORTHWIND", channel="C0CAMPAIGNS", root=root)
         clients = Clients(OneWorkspace(TOKEN, api_url=emulator.api_url), api_url=emulator.api_url, timeout_s=2)
-        self.channel = SlackChannel(clients, deadline_s=1)
+        pacer = MemoryPacer(clock=itertools.count(step=10).__next__)  # nobody waits here: test_pacing is about that
+        self.channel = SlackChannel(clients, deadline_s=1, pacer=pacer)
 
     async def ours(self) -> list[dict[str, Any]]:
         thread = await self.people.messages("#campaigns", thread_ts=self.root)
@@ -60,9 +65,19 @@ class Desk:
             block["text"] for message in await self.ours() for block in message["blocks"] if block["type"] == "markdown"
         )
 
-    async def streamed(self, *pieces: str, notes: Jotted, draft: Draft | None = None) -> Draft | None:
-        stream = self.channel.stream(self.thread, ADA, delivery_id="d", draft=draft, notes=notes)
-        for piece in pieces:
+    async def streamed(
+        self, *pieces: str, notes: Jotted, draft: Draft | None = None, said: str = "", expires: int | None = None
+    ) -> Draft | None:
+        """Stream pieces; the stream runs out before piece number `expires`. `said` is what was said before them."""
+
+        async def so_far() -> str:
+            return said
+
+        stream = self.channel.stream(self.thread, ADA, delivery_id="d", draft=draft, notes=notes, so_far=so_far)
+        for number, piece in enumerate(pieces):
+            if number == expires:
+                await self.people.advance_clock(301)
+            stream._shown_at = 0.0  # as if the pause between two pieces were long
             await stream.append(piece)
         return await stream.pause()
 
@@ -150,3 +165,170 @@ async def test_a_draft_somebody_deleted_is_posted_anew(desk: Desk) -> None:
     )
     await desk.channel.deliver(desk.thread, WORDS * 4, delivery_id="d", draft=draft, notes=Jotted())
     assert (await desk.ours())[-1]["plain"].count("exactly once") == 4
+
+
+PIECES = [f"Piece {number}: {'so it goes on, word by word. ' * 8}" for number in range(6)]
+
+
+@pytest.mark.parametrize("expires", [0, 1, 2, 3, 4, 5, 6])
+async def test_a_stream_that_runs_out_at_any_piece_loses_and_doubles_none(desk: Desk, expires: int) -> None:
+    """Case 15. The unsent text is in the next edit, which people see before the answer is done; the end is one whole message."""
+    draft = await desk.streamed(*PIECES, notes=Jotted(), expires=expires)
+    assert draft is not None
+    if expires == 6:
+        await desk.people.advance_clock(301)
+    shown = await desk.text()
+    assert [shown.count(f"Piece {number}:") for number in range(6)] == [1] * 6, "all of it is seen before the end"
+    await desk.channel.deliver(desk.thread, "".join(PIECES), delivery_id="d", draft=draft, notes=Jotted())
+    (answer,) = await desk.ours()
+    assert [answer["plain"].count(f"Piece {number}:") for number in range(6)] == [1] * 6
+    assert answer["metadata"]["event_payload"]["delivery_id"] == "d"
+    assert answer["streaming"] != "streaming"
+
+
+async def test_a_turn_goes_on_in_the_same_message_after_its_stream_ran_out(desk: Desk) -> None:
+    """Over several calls of the model: what was said before is kept in each edit."""
+    draft = await desk.streamed(*PIECES[:2], notes=Jotted(), expires=1)
+    assert draft is not None
+    assert draft.edited
+    said = "".join(PIECES[:2]).strip()
+    draft = await desk.streamed("\n\n", *PIECES[2:4], notes=Jotted(), draft=draft, said=said)
+    (answer,) = await desk.ours()
+    assert [answer["plain"].count(f"Piece {number}:") for number in range(4)] == [1] * 4
+
+
+async def test_a_stream_is_ended_in_time_and_not_by_slack(desk: Desk) -> None:
+    """Before the five minutes are over the message goes on by edits; nothing is refused."""
+    draft = await desk.streamed(*PIECES[:2], notes=Jotted())
+    assert draft is not None
+    assert draft.began_at is not None
+    old = draft.model_copy(update={"began_at": draft.began_at - timedelta(minutes=4, seconds=1)})
+    await desk.streamed(*PIECES[2:], notes=Jotted(), draft=old, said="".join(PIECES[:2]))
+    calls = await desk.people.calls()
+    assert all(call["result"]["ok"] for call in calls if call["method"].startswith("chat."))
+    assert [call["method"] for call in calls if call["method"] in ("chat.stopStream", "chat.update")][
+        0
+    ] == "chat.stopStream"
+    assert [(await desk.text()).count(f"Piece {number}:") for number in range(6)] == [1] * 6
+
+
+async def test_pressing_stop_ends_the_showing_and_posts_no_error(desk: Desk) -> None:
+    """Case 16."""
+    draft = await desk.streamed(*PIECES[:2], notes=Jotted())
+    await desk.people.stop("#campaigns", desk.root, "@ada")
+    after = await desk.streamed(*PIECES[2:4], notes=Jotted(), draft=draft)
+    assert after is not None
+    assert (after.live, after.edited) == (False, False)
+    assert len(await desk.ours()) == 1
+    assert "Piece 2" not in await desk.text()
+
+
+@pytest.mark.parametrize("live", [True, False], ids=["streamed to its end", "cut off with its worker"])
+async def test_the_status_is_taken_back_with_the_answer(desk: Desk, live: bool) -> None:
+    """Case 17: Slack clears it for a post, not for an edit."""
+    draft = await desk.streamed(*PIECES[:3], notes=Jotted())
+    assert draft is not None
+    draft = draft.model_copy(update={"live": live})
+    if not live:
+        await desk.people.advance_clock(301)  # the end of a stream would clear it, and Slack has ended this one
+    await desk.channel.working(desk.thread, "is thinking…")
+    assert (await desk.people.status("#campaigns", desk.root))["status"] == "is thinking…"
+    await desk.channel.deliver(desk.thread, "".join(PIECES[:3]), delivery_id="d", draft=draft, notes=Jotted())
+    assert (await desk.people.status("#campaigns", desk.root))["status"] == ""
+
+
+async def test_tools_are_shown_as_a_status_or_as_cards(desk: Desk) -> None:
+    async def so_far() -> str:
+        return ""
+
+    tasks = [Task(id="c1", title="Campaign performance", state="in_progress")]
+    stream = desk.channel.stream(desk.thread, ADA, delivery_id="d", draft=None, notes=Jotted(), so_far=so_far)
+    await stream.tasks(tasks)
+    assert (await desk.people.status("#campaigns", desk.root))["status"] == "is at work: campaign performance…"
+    assert await desk.ours() == []
+    desk.channel._cards = True
+    stream = desk.channel.stream(desk.thread, ADA, delivery_id="d", draft=None, notes=Jotted(), so_far=so_far)
+    await stream.tasks(tasks)
+    await stream.tasks([task.model_copy(update={"state": "complete"}) for task in tasks])
+    await stream.append(PIECES[0])
+    draft = await stream.pause()
+    await desk.channel.deliver(desk.thread, PIECES[0], delivery_id="d", draft=draft, notes=Jotted())
+    (answer,) = await desk.ours()
+    (card,) = [block for block in answer["blocks"] if block["type"] == "task_card"]
+    assert (card["title"], card["status"]) == ("Campaign performance", "complete")
+    assert "Piece 0:" in answer["plain"]
+
+
+# What Slack refuses
+
+
+@pytest.mark.parametrize("code", ["invalid_blocks", "msg_blocks_too_long", "msg_too_long", "invalid_blocks_format"])
+async def test_where_blocks_are_refused_the_answer_is_text_and_else_a_file(desk: Desk, code: str) -> None:
+    answer = "| a | b |\n|---|---|\n| 1 | 2 & 3 |"
+    await desk.people.fault("chat.postMessage", "error", error=code, times=1)
+    await desk.channel.deliver(desk.thread, answer, delivery_id="one", draft=None, notes=Jotted())
+    await desk.people.fault("chat.postMessage", "error", error=code, times=2)
+    await desk.channel.deliver(desk.thread, answer, delivery_id="two", draft=None, notes=Jotted())
+    as_text, as_file = await desk.ours()
+    assert as_text["text"].startswith("```\n| a | b |")
+    assert "2 &amp; 3" in as_text["text"]
+    (file,) = as_file["files"]
+    assert file["name"] == "answer.md"
+    headers = {"Authorization": f"Bearer {TOKEN}"}
+    async with aiohttp.ClientSession() as session, session.get(file["url_private"], headers=headers) as response:
+        assert await response.text() == answer
+
+
+@pytest.mark.parametrize("cut", ["files.getUploadURLExternal", "files.completeUploadExternal", "conversations.replies"])
+async def test_a_file_is_shared_once_whatever_is_cut_off(desk: Desk, cut: str) -> None:
+    notes = Jotted()
+    await desk.people.fault("chat.postMessage", "error", error="invalid_blocks", times=2)
+    await desk.people.fault(cut, "http_500" if cut.startswith("conversations") else "reset_after_commit", times=1)
+    with pytest.raises(ChannelUnavailableError):
+        await desk.channel.deliver(desk.thread, "words", delivery_id="d", draft=None, notes=notes)
+    await desk.people.clear_faults()
+    if cut == "files.getUploadURLExternal":
+        await desk.people.fault("chat.postMessage", "error", error="invalid_blocks", times=2)
+    notes.attempt, notes.intent_at = 2, datetime.now(UTC) - timedelta(seconds=10)
+    await desk.channel.deliver(desk.thread, "words", delivery_id="d", draft=None, notes=notes)
+    (shared,) = await desk.ours()
+    assert len(shared["files"]) == 1
+
+
+async def test_100_000_characters_arrive_whole_and_in_order(desk: Desk) -> None:
+    said = "\n\n".join(f"Paragraph {number}: " + "word " * 100 for number in range(190))
+    await desk.channel.deliver(desk.thread, said, delivery_id="d", draft=None, notes=Jotted())
+    text = await desk.text()
+    assert [f"Paragraph {number}:" in text for number in range(190)] == [True] * 190
+    assert text.split() == said.split()
+
+
+HOSTILE = "<!channel> @here <!subteam^S1> <https://evil.example|click> & <script>"
+
+
+async def test_hostile_text_pings_nobody_on_any_path(desk: Desk) -> None:
+    """Blocks, plain text, files, cards and the status."""
+    await desk.channel.working(desk.thread, HOSTILE)
+    await desk.channel.deliver(desk.thread, HOSTILE, delivery_id="a", draft=None, notes=Jotted())
+    await desk.people.fault("chat.postMessage", "error", error="invalid_blocks", times=1)
+    await desk.channel.deliver(desk.thread, HOSTILE, delivery_id="b", draft=None, notes=Jotted())
+    card = Card(
+        approval_id="a1",
+        evidence=Evidence(title=HOSTILE, facts=((HOSTILE, HOSTILE),)),
+        requester=ADA,
+        expires_at=datetime.now(UTC),
+        reason=HOSTILE,
+    )
+    ts = await desk.channel.ask(desk.thread, card, notes=Jotted())
+    await desk.channel.settle(desk.thread, ts, card.model_copy(update={"state": "denied"}))
+    await desk.people.fault("chat.postMessage", "error", error="invalid_blocks", times=2)
+    await desk.channel.deliver(desk.thread, HOSTILE, delivery_id="c", draft=None, notes=Jotted())
+    sent = [
+        call["args"] for call in await desk.people.calls() if "chat." in call["method"] or "etStatus" in call["method"]
+    ]
+    assert len(sent) >= 6
+    for arguments in sent:
+        shown = str({key: value for key, value in arguments.items() if key != "token"})
+        assert "<!channel" not in shown
+        assert "<!subteam" not in shown
+        assert " @here" not in shown

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from agent.thread import Thread
 from bot.render.channel import _posts
-from bot.render.text import FALLBACK_LIMIT, MARKDOWN_LIMIT, escaped, fallback, neutral, parts, shortened, unescaped
+from bot.render.parts import ROWS_LIMIT, fenced_tables, parts
+from bot.render.text import FALLBACK_LIMIT, MARKDOWN_LIMIT, escaped, fallback, neutral, shortened, unescaped
 
 LIMIT = 200
 LINES = st.lists(
@@ -125,3 +126,84 @@ def test_escaping_is_undone_by_decoding(text: str) -> None:
 @given(text=st.text(st.sampled_from("a&<@here> "), max_size=9000))
 def test_the_fallback_keeps_to_the_limit_of_an_update(text: str) -> None:
     assert len(fallback(text)) <= FALLBACK_LIMIT
+
+
+WORDS = st.text("abc xyz", max_size=40)
+LINKS = st.builds(
+    "[{}](https://example.com/{})".format, st.text("abc ", min_size=1, max_size=30), st.text("abc/", max_size=60)
+)
+
+
+@given(pieces=st.lists(WORDS | LINKS, min_size=20, max_size=60))
+def test_no_link_is_cut_in_two(pieces: list[str]) -> None:
+    text = " ".join(pieces)
+    wanted = re.findall(r"\[[^\]\n]*\]\([^)\s]*\)", text)
+    assert [link for piece in parts(text, LIMIT) for link in re.findall(r"\[[^\]\n]*\]\([^)\s]*\)", piece)] == wanted
+
+
+@given(
+    rows=st.lists(st.text("abc1 ", min_size=1, max_size=40), min_size=1, max_size=60),
+    before=st.lists(WORDS, max_size=6),
+    after=WORDS,
+)
+def test_rows_stay_whole_and_every_part_of_a_table_has_its_head(rows: list[str], before: list[str], after: str) -> None:
+    table = [f"| {row} | {number} |" for number, row in enumerate(rows)]
+    text = "\n".join([*before, "", "| Name | Number |", "|---|---:|", *table, "", after])
+    found = []
+    for piece in parts(text, LIMIT):
+        assert len(piece) <= LIMIT
+        lines = piece.split("\n")
+        held = [line for line in lines if line.startswith("|") and line not in ("| Name | Number |", "|---|---:|")]
+        if held:
+            place = lines.index(held[0])
+            assert lines[place - 2 : place] == ["| Name | Number |", "|---|---:|"]
+        else:
+            assert "|---|---:|" not in lines, "a head alone is no table"
+        found += held
+    assert found == table
+
+
+def test_a_table_of_150_rows_is_shown_in_tables_that_slack_takes() -> None:
+    rows = [f"| Campaign {number} | {number}.00 |" for number in range(150)]
+    pieces = parts("\n".join(["| Campaign | Spend |", "|---|---|", *rows]))
+    assert len(pieces) == 2
+    assert all(piece.count("\n| Campaign ") <= ROWS_LIMIT for piece in pieces)
+    assert [line for piece in pieces for line in piece.split("\n")[2:]] == rows
+
+
+def test_100_000_characters_arrive_in_parts() -> None:
+    text = "\n\n".join(f"Paragraph {number}: " + "word " * 100 for number in range(190))
+    pieces = parts(text)
+    assert len(text) > 95_000
+    assert all(len(piece) <= MARKDOWN_LIMIT for piece in pieces)
+    assert solid("".join(pieces)) == solid(text)
+
+
+@given(lines=LINES)
+def test_lists_are_cut_between_their_items(lines: list[str]) -> None:
+    items = [f"* item {number} " + "word " * 5 for number in range(len(lines) * 5)]
+    pieces = parts("\n".join(items), LIMIT)
+    assert [line.rstrip() for piece in pieces for line in piece.split("\n")] == (
+        [item.rstrip() for item in items] or [" ".rstrip()]
+    )
+
+
+def test_where_markdown_is_not_shown_tables_are_code_and_code_stays_what_it_is() -> None:
+    text = "Look:\n| a | b |\n|---|---|\n| 1 | 2 |\nend\n```\n| x | y |\n|---|---|\n```\n| c |\n|---|"
+    assert fenced_tables(text) == (
+        "Look:\n```\n| a | b |\n|---|---|\n| 1 | 2 |\n```\nend\n```\n| x | y |\n|---|---|\n```\n```\n| c |\n|---|\n```"
+    )
+
+
+@given(lines=LINES)
+def test_tables_as_code_keep_every_line(lines: list[str]) -> None:
+    text = "\n".join(lines).replace("\0", "")
+    kept = [line for line in fenced_tables(text).split("\n") if line != "```"]
+    assert kept == [line for line in text.split("\n") if line != "```"]
+
+
+def test_a_row_that_is_too_large_by_itself_ends() -> None:
+    text = "| a | b |\n|---|---|\n" + "\n".join(f"| {'x' * 20_000} | {number} |" for number in range(3))
+    pieces = parts(text)
+    assert len(pieces) < 12
+    assert all(len(piece) <= MARKDOWN_LIMIT for piece in pieces)

@@ -1,0 +1,81 @@
+"""An answer as a file: the last way to show it, where Slack takes it neither as blocks nor as text."""
+
+from typing import Any
+
+import aiohttp
+from slack_sdk.errors import SlackApiError
+
+from agent.channel import ChannelUnavailableError, Notes
+from agent.thread import Thread
+from bot.clients import Clients
+from bot.render.posting import Post, Posting
+
+WORDS = "Slack would not show this answer as a message, so here it is as a file."
+
+
+class Uploads:
+    """Shares files once. A share has no metadata and tells no ts: the file's own id, noted before it is shared, finds it again."""
+
+    def __init__(self, posting: Posting, clients: Clients) -> None:
+        self._posting = posting
+        self._clients = clients
+
+    async def once(self, post: Post, notes: Notes) -> str:
+        """Share a post's words as a file, unless they stand there as one; returns the ts. Raises ChannelUnavailableError."""
+        name = f"file-{post.part}"
+        file_id = notes.noted(name)
+        if file_id is None:
+            file_id = await self._upload(post)
+            await notes.note(name, file_id)
+            await self._share(post, str(file_id))
+        found = await self._find(post.thread, str(file_id), notes)
+        if found is None and not notes.noted(f"{name}-again"):
+            # Slack shows a share a moment after it took it. If it never did, the next look shares it once more.
+            await notes.note(f"{name}-again", True)
+            raise ChannelUnavailableError("the shared file is not to be seen yet", retry_after_s=2)
+        if found is None:
+            await self._share(post, str(file_id))
+            found = await self._find(post.thread, str(file_id), notes)
+        if found is None:
+            raise ChannelUnavailableError("the shared file is not to be seen yet", retry_after_s=5)
+        return found
+
+    async def _upload(self, post: Post) -> str:
+        """The bytes first: a file that nobody sees yet."""
+        tenant, content = post.thread.tenant, post.source.encode()
+        client = await self._posting.client(tenant)
+        place = await self._posting.call(
+            client.files_getUploadURLExternal(filename=post.file_name, length=len(content)),
+            tenant=tenant, method="files.getUploadURLExternal",
+        )  # fmt: skip
+        try:
+            async with (
+                aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=30)) as session,
+                session.post(str(place["upload_url"]), data=content) as response,
+            ):
+                if response.status != 200:
+                    raise ChannelUnavailableError(f"Slack: {response.status}", retry_after_s=1)
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            raise ChannelUnavailableError(f"Slack did not answer: {type(error).__name__}", retry_after_s=1) from error
+        return str(place["file_id"])
+
+    async def _share(self, post: Post, file_id: str) -> None:
+        client = await self._posting.client(post.thread.tenant)
+        shown: dict[str, Any] = {"thread_ts": post.thread.root} if post.thread.root else {}
+        try:
+            await self._posting.call(
+                client.files_completeUploadExternal(
+                    files=[{"id": file_id, "title": post.file_name}], channel_id=post.thread.channel,
+                    initial_comment=WORDS, **shown,
+                ),
+                tenant=post.thread.tenant, method="files.completeUploadExternal",
+            )  # fmt: skip
+        except SlackApiError as error:
+            raise ChannelUnavailableError(f"the file was not shared: {error}", retry_after_s=5) from error
+
+    async def _find(self, thread: Thread, file_id: str, notes: Notes) -> str | None:
+        since = notes.intent_at or self._posting.now()
+        for message in await self._posting.replies(thread, since=since):
+            if any(isinstance(file, dict) and file.get("id") == file_id for file in message.get("files") or ()):
+                return str(message["ts"])
+        return None
