@@ -18,6 +18,7 @@ import aiohttp
 from bot.dev import dev_settings, serving
 from bot.emulator import Emulator, EmulatorClient, EmulatorConfig
 from bot.emulator.signing import signature_headers
+from bot.render.pacing import MemoryPacer
 from bot.roles import listening
 from bot.service import Service
 from tests.waiting import until
@@ -173,6 +174,8 @@ class Bench:
             return (await self.service.store.now() - before).total_seconds() >= advance_s
 
         await until(moved, "the store's clock to follow the local Slack's")
+        if isinstance(self.service.pacer, MemoryPacer):
+            self.service.pacer.skip(advance_s)
 
     async def answer(self, ts: str, channel: str = "#campaigns", *, count: int = 1) -> Json:
         """The `count`-th finished message of the agent in a thread, once it is there."""
