@@ -86,7 +86,7 @@ class MemoryPacer:
         return True, wait
 
     def skip(self, seconds: float) -> None:
-        """Let time pass: what is due or held comes that much sooner. For a clock that is moved, as in development and tests."""
+        """Let time pass: what is due or held comes that much sooner. For a test that moves the clock."""
         self._due = {place: at - seconds for place, at in self._due.items()}
         self._held = {place: at - seconds for place, at in self._held.items()}
 
