@@ -79,6 +79,7 @@ class Stack:
         redis_url: str,
         redis_prefix: str,
         mention_order: Literal["app_mention", "message"] = "app_mention",
+        app_token: str = "",
         **settings: str,
     ) -> None:
         self._directory = directory
@@ -88,6 +89,7 @@ class Stack:
             client_secret="client-secret",
             bot_token="xoxb-acceptance-tests",
             mention_order=mention_order,
+            app_token=app_token,
         )
         self.emulator = Emulator(self._config, environment="test")
         self.slack: EmulatorClient
@@ -136,6 +138,7 @@ class Stack:
             "THREADLINE_ENV": "test",
             "SLACK_SIGNING_SECRET": self._config.signing_secret,
             "SLACK_BOT_TOKEN": self._config.bot_token,
+            "SLACK_APP_TOKEN": self._config.app_token,
             "SLACK_API_URL": self.emulator.api_url,
             "THREADLINE_DATA_DIR": str(self._directory),
             "PORT": str(port),
