@@ -32,6 +32,17 @@ async def test_data_of_another_schema_is_refused_with_what_to_do(
     await other.close()
 
 
+async def test_a_store_that_was_closed_can_be_opened_again(make_store: Callable[[], AnyStore]) -> None:
+    store = make_store()
+    for _ in range(2):
+        await store.open()
+        await store.ping()
+        await store.close()
+        await store.close()
+        with pytest.raises(StoreUnavailableError):
+            await store.ping()
+
+
 async def test_a_closed_store_says_so(make_store: Callable[[], AnyStore]) -> None:
     store = make_store()
     await store.open()

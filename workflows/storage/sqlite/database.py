@@ -46,7 +46,7 @@ class Database:
         self._schemas = schemas_of(ENGINE, *tables)
         self._busy_timeout_s = busy_timeout_s
         self._connection: sqlite3.Connection | None = None
-        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="sqlite")
+        self._thread: ThreadPoolExecutor | None = None
         self._offset = 0
         self._apart = Apart()
 
@@ -57,13 +57,17 @@ class Database:
     # Life
 
     async def open(self) -> None:
+        if self._thread is None:
+            self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="sqlite")
         await self._call(self._open)
 
     async def close(self) -> None:
         if self._connection is not None:
             await self._call(self._connection.close)
             self._connection = None
-        self._thread.shutdown(wait=False)
+        if self._thread is not None:
+            self._thread.shutdown(wait=False)
+            self._thread = None
 
     async def ping(self) -> None:
         await self._call(lambda: self._db.execute("select 1").fetchone())
@@ -111,6 +115,8 @@ class Database:
     # Statements
 
     async def _call(self, function: Callable[[], T]) -> T:
+        if self._thread is None:
+            raise StoreUnavailableError("the store is closed")
         try:
             return await asyncio.get_running_loop().run_in_executor(self._thread, function)
         except sqlite3.OperationalError as error:
