@@ -20,7 +20,7 @@ from bot.clients import Clients, CredentialsUnavailableError
 from bot.commands import Command, Commands
 from bot.home import EDIT, Home
 from bot.ingress import Ingress
-from bot.installs import InstallationStore, StateStore
+from bot.oauth import InstallationStore, StateStore
 from bot.pages import failure_page, install_page, success_page
 from bot.ratings import Ratings
 from bot.render.feedback import RATE, WHY

@@ -1,16 +1,12 @@
-"""Installations: one row per workspace or org, its token sealed. Also OAuth states, and events of workspaces not known yet."""
+"""Installations: one row per workspace or org, its token sealed. Also events of workspaces not known yet."""
 
 import secrets
 import time
 from datetime import datetime, timedelta
-from logging import Logger, getLogger
 from typing import Any
 
 import structlog
-from slack_sdk.oauth.installation_store.async_installation_store import AsyncInstallationStore
-from slack_sdk.oauth.installation_store.models.bot import Bot
 from slack_sdk.oauth.installation_store.models.installation import Installation
-from slack_sdk.oauth.state_store.async_state_store import AsyncOAuthStateStore
 
 from bot.clients import Credentials, CredentialSource, CredentialsUnavailableError
 from bot.departures import Departures
@@ -38,12 +34,6 @@ INSTALLATIONS = Table(
     ),
     ("tenant",),
 )
-STATES = Table(
-    "oauth_states",
-    (Column("state", "text"), Column("expires_at", "time")),
-    ("state",),
-    shared=True,  # an install begins before anybody knows for which workspace
-)
 KEPT_EVENTS = Table(
     "kept_events",
     (
@@ -55,7 +45,6 @@ KEPT_EVENTS = Table(
     ("tenant", "event_id"),
 )
 
-STATE_LIFETIME = timedelta(minutes=10)
 KEPT = timedelta(hours=1)
 KEPT_PER_TENANT = 200
 REMEMBERED_S = 5.0
@@ -199,59 +188,11 @@ class Installs:
         await self._store.write(Delete(KEPT_EVENTS, {"tenant": tenant, "at": Is("<", since)}))
 
 
-class InstallationStore(AsyncInstallationStore):
-    """What Bolt's OAuth flow saves to."""
-
-    def __init__(self, installs: Installs) -> None:
-        self._installs = installs
-
-    @property
-    def logger(self) -> Logger:
-        return getLogger(__name__)
-
-    async def async_save(self, installation: Installation) -> None:
-        await self._installs.install(installation)
-
-    async def async_find_bot(
-        self, *, enterprise_id: str | None, team_id: str | None, is_enterprise_install: bool | None = False
-    ) -> Bot | None:
-        found = await self._installs.credentials(_tenant(team_id, enterprise_id, is_enterprise_install))
-        if found is None:
-            return None
-        return Bot(
-            bot_token=found.token, bot_id=found.bot_id, bot_user_id=found.bot_user_id, team_id=team_id, enterprise_id=enterprise_id,
-            installed_at=0.0,
-        )  # fmt: skip
-
-
-class StateStore(AsyncOAuthStateStore):
-    """OAuth states in the shared store: single use, ten minutes, valid on every replica."""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
-
-    @property
-    def logger(self) -> Logger:
-        return getLogger(__name__)
-
-    async def async_issue(self, *args: Any, **kwargs: Any) -> str:
-        state = secrets.token_urlsafe(32)
-        now = await self._store.now()
-        await self._store.write(
-            Delete(STATES, {"expires_at": Is("<", now)}),
-            Insert(STATES, {"state": state, "expires_at": now + STATE_LIFETIME}),
-        )
-        return state
-
-    async def async_consume(self, state: str) -> bool:
-        where = {"state": state, "expires_at": Is(">", await self._store.now())}
-        return await self._store.write(Delete(STATES, where)) == 1
-
-
 def tenant_of_installation(installation: Installation) -> str:
     """The tenant that an installation belongs to: its workspace, or the organization where it is org-wide."""
-    return _tenant(installation.team_id, installation.enterprise_id, installation.is_enterprise_install)
+    return tenant_named(installation.team_id, installation.enterprise_id, installation.is_enterprise_install)
 
 
-def _tenant(team_id: str | None, enterprise_id: str | None, is_enterprise_install: bool | None) -> str:
+def tenant_named(team_id: str | None, enterprise_id: str | None, is_enterprise_install: bool | None) -> str:
+    """The tenant of a workspace, or of the organization where the app is installed org-wide; empty if neither is named."""
     return str((enterprise_id if is_enterprise_install else None) or team_id or enterprise_id or "")

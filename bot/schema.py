@@ -1,7 +1,8 @@
 """What the bot stores, and how it came to be. A change to one of its tables is a new migration at the end of the list."""
 
 from bot.departures import DEPARTURES
-from bot.installs import INSTALLATIONS, KEPT_EVENTS, STATES
+from bot.installs import INSTALLATIONS, KEPT_EVENTS
+from bot.oauth import STATES
 from bot.overheard import OVERHEARD
 from workflows.storage import AddColumn, AddTable, Column, Migration, Schema, Statements, Table, baseline
 

@@ -35,8 +35,9 @@ from bot.files import SlackFiles
 from bot.history import SlackHistory
 from bot.home import Home
 from bot.ingress import Ingress
-from bot.installs import INSTALLATIONS, InstallationStore, Installs, tenant_of_installation
+from bot.installs import INSTALLATIONS, Installs, tenant_of_installation
 from bot.keyring import Keyring, KeyringError
+from bot.oauth import InstallationStore
 from bot.people import SlackPeople
 from bot.ratings import Ratings
 from bot.render import SlackChannel

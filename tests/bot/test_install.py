@@ -9,7 +9,8 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from bot.bolt import SCOPES
-from bot.installs import INSTALLATIONS, KEPT_EVENTS, STATES
+from bot.installs import INSTALLATIONS, KEPT_EVENTS
+from bot.oauth import STATES
 from tests.bot.bench import HARBOR, HARBOR_BOT, NORTHWIND, Bench, Page, envelope, message_event
 from tests.waiting import until
 from workflows.storage import Select, StoreUnavailableError
