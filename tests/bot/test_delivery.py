@@ -1,5 +1,6 @@
 """An answer appears once and whole, whatever was cut off before: the Slack channel against the local Slack."""
 
+import contextlib
 import itertools
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
@@ -331,3 +332,22 @@ async def test_hostile_text_pings_nobody_on_any_path(desk: Desk) -> None:
         assert "<!channel" not in shown
         assert "<!subteam" not in shown
         assert " @here" not in shown
+
+
+@pytest.mark.parametrize(
+    "method", ["chat.startStream", "chat.appendStream", "chat.stopStream", "chat.update", "chat.postMessage"]
+)
+async def test_a_reply_that_is_lost_after_the_commit_of_any_method_doubles_nothing(desk: Desk, method: str) -> None:
+    said, notes = "".join(PIECES[:3]), Jotted()
+    await desk.people.fault(method, "reset_after_commit", times=1)
+    draft = None
+    if method != "chat.postMessage":
+        draft = await desk.streamed(*PIECES[:3], notes=Jotted(), expires=1 if method == "chat.update" else None)
+    with contextlib.suppress(ChannelUnavailableError):
+        await desk.channel.deliver(desk.thread, said, delivery_id="d", draft=draft, notes=notes)
+    assert await desk.people.faults(method) == [], "it happened"
+    notes.attempt = 2
+    if await desk.channel.find(desk.thread, delivery_id="d", notes=notes) is None:  # as the engine looks first
+        await desk.channel.deliver(desk.thread, said, delivery_id="d", draft=draft, notes=notes)
+    (answer,) = await desk.ours()
+    assert [answer["plain"].count(f"Piece {number}:") for number in range(3)] == [1] * 3
