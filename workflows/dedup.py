@@ -16,7 +16,7 @@ from redis.exceptions import RedisError
 _log = structlog.get_logger()
 
 ONE_DAY_S = 86_400
-"""Slack redelivers for an hour at most (its own docs); a day covers a person who resends by hand."""
+"""Whoever delivers again does so within the hour; a day covers a person who resends by hand."""
 
 
 class DedupCache(Protocol):

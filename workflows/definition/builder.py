@@ -66,7 +66,7 @@ class Builder(Generic[In, Out]):
         otherwise: "Step[Out, Next] | Workflow[Out, Next] | None" = None,
         mode: Literal["first", "all"] = "first",
     ) -> "Builder[In, Next]":
-        """Run the first arm whose condition holds ("first"), or all of them in parallel ("all": a mapping by id).
+        """Run the first arm whose condition holds ("first"; those after it are not asked), or all of them in parallel ("all": a mapping by id).
 
         A condition is a pure function of the value, or of the value and the run's state; or a `Condition`.
         """

@@ -27,8 +27,7 @@ class Step(Generic[In_contra, Out_co]):
 
     `timeout_s` bounds each try. `reconcile(key, value, ctx)` looks for an earlier try's effect in the outside world and returns its
     result, or None. `compensate(output[, ctx])` undoes a completed step when its run fails later; it may run again under the same
-    idempotency key. Without a declared effect a step is
-    IRREVERSIBLE: safe first.
+    idempotency key. Without a declared effect a step is IRREVERSIBLE: safe first.
     """
 
     id: str

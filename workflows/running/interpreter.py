@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 from contextvars import ContextVar
 from datetime import datetime, timedelta
 from functools import lru_cache
+from itertools import islice
 from typing import Annotated, Any, Protocol
 
 from pydantic import AwareDatetime, Field
@@ -179,9 +180,11 @@ class Interpreter:
 
     async def _branch(self, entry: Branch, value: Any, prefix: str) -> Any:
         path = prefix + entry.id
-        chosen = [node for condition, node in entry.arms if self._ask(path, condition, value)] or (
-            [entry.otherwise] if entry.otherwise else []
-        )
+        held = (node for condition, node in entry.arms if self._ask(path, condition, value))
+        # Those after the first that holds are not asked: they may count on what it has ruled out.
+        chosen = list(held) if entry.mode == "all" else list(islice(held, 1))
+        if not chosen and entry.otherwise is not None:
+            chosen = [entry.otherwise]
         if not chosen:
             raise NoBranchError(f"branch {path}: no condition held and it has no otherwise")
         if entry.mode == "all":

@@ -114,9 +114,9 @@ class Once:
 
 
 def written(spec: Spec) -> str:
-    """A spec as text, as it is stored. Raises InputError for an interval below a second."""
+    """A spec as text, as it is stored. `times_of` refuses what is no good one."""
     if isinstance(spec, timedelta):
-        return f"{EVERY}{spec.total_seconds():g}s"
+        return f"{EVERY}{spec.total_seconds():.16g}s"
     if isinstance(spec, datetime):
         return f"{AT}{spec.isoformat()}"
     return " ".join(spec.split())
@@ -184,4 +184,4 @@ def _words(length: timedelta) -> str:
         if seconds % unit == 0:
             count = int(seconds // unit)
             return name if count == 1 else f"{count} {name}s"
-    return "second" if seconds == 1 else f"{seconds:g} seconds"
+    return "second" if seconds == 1 else f"{seconds:.16g} seconds"

@@ -147,7 +147,7 @@ def select(query: Select, parameters: Parameters) -> str:
 
 
 def condition(table: Table, where: Where, parameters: Parameters) -> str:
-    """The SQL of a `Where`, "true" when it is empty."""
+    """The SQL of a `Where`; of an empty one, a condition that always holds."""
     parts = [_compare(table.column(name), value, parameters) for name, value in where.items()]
     return " and ".join(parts) or "1 = 1"
 

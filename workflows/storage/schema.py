@@ -76,10 +76,19 @@ Operator = Literal["=", "<", "<=", ">", ">=", "!=", "in"]
 
 @dataclass(frozen=True, slots=True)
 class Is:
-    """A condition other than equality, as a value of `where`: `{"at": Is(">=", start)}`."""
+    """A condition other than equality, as a value of `where`: `{"at": Is(">=", start)}`; `Is("!=", None)` is IS NOT NULL.
+
+    Raises ValueError for any other comparison with None, which no row could pass.
+    """
 
     operator: Operator
     value: Any
+
+    def __post_init__(self) -> None:
+        if self.value is None and self.operator != "!=":
+            raise ValueError(
+                f"nothing is {self.operator} null; a plain None asks for null, Is('!=', None) for the others"
+            )
 
 
 Where = Mapping[str, Any]

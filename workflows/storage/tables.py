@@ -280,7 +280,6 @@ ENGINE_TABLES = (
 )
 
 RUN_COLUMNS = ", ".join(column.name for column in RUNS.columns)
-FIRING_COLUMNS = ", ".join(column.name for column in FIRINGS.columns)
 SCHEDULE_COLUMNS = ", ".join(column.name for column in SCHEDULES.columns)
 TRACE_COLUMNS = ", ".join(column.name for column in TRACES.columns)
 SPAN_COLUMNS = ", ".join(column.name for column in SPANS.columns)

@@ -25,6 +25,18 @@ class TestBranchAndLoops:
             assert await (await engine.start(flow, 3)).result(timeout=10) == 7
             assert await (await engine.start(flow, 0)).result(timeout=10) == 0
 
+    async def test_conditions_after_the_first_that_holds_are_not_asked(self, boot: Boot) -> None:
+        """So that one may count on what those before it have ruled out."""
+        flow = (
+            workflow("w")
+            .then(double)
+            .branch((lambda n: n == 0, increment), (lambda n: 12 // n > 1, double.named("again")))
+            .commit()
+        )
+        async with boot(flow) as engine:
+            assert await (await engine.start(flow, 0)).result(timeout=10) == 1
+            assert await (await engine.start(flow, 3)).result(timeout=10) == 12
+
     async def test_mode_all_runs_every_true_arm(self, boot: Boot) -> None:
         flow = (
             workflow("w")

@@ -44,6 +44,13 @@ async def test_conditions_order_and_limit(store: AnyStore) -> None:
     assert await store.read(Select(NOTES, {"tenant": "T1", "body": Is("!=", None)})) == []
 
 
+def test_a_comparison_with_null_that_no_row_could_pass_is_refused() -> None:
+    with pytest.raises(ValueError, match="a plain None asks for null"):
+        Is("<", None)
+    with pytest.raises(ValueError, match="a plain None asks for null"):
+        Is("=", None)
+
+
 async def test_conflicts_do_nothing_replace_or_fail(store: AnyStore) -> None:
     row = {"tenant": "T1", "id": "x", "n": 1}
     await store.write(Insert(NOTES, row))

@@ -135,6 +135,15 @@ def test_a_daily_schedule_fires_once_on_each_day_of_thirty_years(tz: str) -> Non
     assert len(days) - len(set(days)) <= 1
 
 
+@pytest.mark.parametrize(
+    "length",
+    [timedelta(seconds=1), timedelta(seconds=1.25), timedelta(days=12, seconds=1), timedelta(days=7300, seconds=7)],
+)
+def test_an_interval_is_as_long_as_it_was_given(length: timedelta) -> None:
+    times = times_of(written(length), "UTC", anchor=ANCHOR)
+    assert times.after(ANCHOR) == ANCHOR + length
+
+
 def test_an_interval_counts_real_time_from_where_it_began() -> None:
     anchor = utc("2026-03-28T23:30")
     times = times_of(written(timedelta(hours=1)), "Europe/Berlin", anchor=anchor)
