@@ -1,11 +1,13 @@
 """The Home tab and the settings: admins edit, others read, and what is set holds."""
 
+from dataclasses import replace
+
 import pytest
 
 from agent.campaigns import parse_micros
 from agent.preferences import PreferenceBook, Preferences, PreferencesChangedError
 from bot.home import EDIT
-from bot.settings_dialog import CHANGED_MEANWHILE, SETTINGS
+from bot.settings_dialog import ADMINS_ONLY, CHANGED_MEANWHILE, SETTINGS
 from tests.bot.bench import HARBOR, NORTHWIND, Bench, Json
 from tests.waiting import until
 
@@ -92,6 +94,17 @@ async def test_of_two_that_change_them_at_once_the_second_is_told(bench: Bench) 
     await bench.people.submit_view("@ada", opened["id"], FILLED)
     assert CHANGED_MEANWHILE in str(await dialog(bench, "@ada"))
     assert (await book.of(NORTHWIND)).guidance == "first"
+
+
+async def test_who_is_no_admin_any_more_saves_nothing(bench: Bench) -> None:
+    await home(bench, "@ada")
+    await bench.people.click_view("@ada", EDIT)
+    opened = await dialog(bench, "@ada")
+    users = bench.emulator.slack.workspaces[NORTHWIND].users
+    users["U0ADA"] = replace(users["U0ADA"], is_admin=False)
+    await bench.people.submit_view("@ada", opened["id"], FILLED)
+    assert ADMINS_ONLY in str(await dialog(bench, "@ada"))
+    assert await PreferenceBook(bench.service.store).of(NORTHWIND) == Preferences()
 
 
 async def test_every_version_is_kept(bench: Bench) -> None:
