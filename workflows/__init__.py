@@ -13,9 +13,11 @@ from workflows.definition.step import Step, step
 from workflows.engine import Engine
 from workflows.errors import (
     AlreadyResumedError,
+    BlobMissingError,
     BoundaryError,
     DefinitionError,
     DivergedError,
+    DurabilityError,
     InputError,
     IterationLimitError,
     LiveRunError,
@@ -40,19 +42,30 @@ from workflows.running.fork import ForkDecision
 from workflows.running.replay import verify
 from workflows.running.snapshot import Snapshot
 from workflows.running.suspension import Suspension
-from workflows.storage.base import Record, RunRow, RunState, Schedule, Signal, SignalOutcome, Status
+from workflows.storage.base import (
+    Record,
+    RunRow,
+    RunState,
+    Schedule,
+    Signal,
+    SignalOutcome,
+    Status,
+    StoreUnavailableError,
+)
 from workflows.storage.retention import Retention
 from workflows.values import Interrupted
 from workflows.workers.doctor import Finding
 
 __all__ = [
     "AlreadyResumedError",
+    "BlobMissingError",
     "BoundaryError",
     "Callbacks",
     "Catalogue",
     "Condition",
     "DefinitionError",
     "DivergedError",
+    "DurabilityError",
     "Effect",
     "Engine",
     "Execution",
@@ -88,6 +101,7 @@ __all__ = [
     "StepCancelledError",
     "StepContext",
     "StepFailedError",
+    "StoreUnavailableError",
     "Suspension",
     "UnsupportedError",
     "Workflow",

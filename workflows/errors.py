@@ -22,7 +22,8 @@ WorkflowError
 └── RunFailedError             raised by `Run.result`: failed, cancelled or dead
 SchemaError                    ask an operator: the stored data is not of this version
 └── DurabilityError            ask an operator: the database does not keep what it acknowledges, or isolates otherwise
-StoreUnavailableError          try again (storage.base)
+StoreUnavailableError          try again: storage is away, and what was asked may or may not have happened (storage.base)
+PubSubUnavailableError         go on without: the bus is away, and polling finds the work (pubsub.base)
 
 Control flow that is not an error derives from BaseException, so that no `except Exception` of a step swallows it:
 Suspended, Bailed, StaleFence, Draining, Cancelled.

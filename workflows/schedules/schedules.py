@@ -10,7 +10,7 @@ from workflows.ids import uuid7
 from workflows.running.lifecycle import Lifecycle
 from workflows.schedules.firing import Newest, run_id_of, run_of, unless_started
 from workflows.schedules.occurrences import upcoming
-from workflows.schedules.timing import Spec, times_of, written
+from workflows.schedules.timing import Spec, explain, times_of, written
 from workflows.storage.base import CatchUp, Firing, FiringStatus, Overlap, Schedule, Store
 from workflows.storage.schema import Select, Update
 from workflows.storage.tables import FIRINGS
@@ -142,6 +142,20 @@ class Schedules:
     ) -> Sequence[Firing]:
         """What it fired, the newest first, with the state of each run and what came of its delivery. `before`: a firing's `due_at`."""
         return await self._store.firings(tenant=tenant, schedule=name, limit=limit, before=before)
+
+
+def describe(schedule: Schedule) -> dict[str, Any]:
+    """A schedule as JSON-able data that reads well: name, words, zone, next time, and why it does not fire where it does not.
+
+    Raises InputError for a spec that can't be read.
+    """
+    return {
+        "name": schedule.name,
+        "when": explain(schedule.spec, schedule.tz),
+        "time_zone": schedule.tz,
+        "next_at": None if schedule.ended else schedule.next_at.isoformat(),
+        **({"paused": schedule.paused_reason or True} if schedule.paused else {}),
+    }
 
 
 def delivered(run_id: str, *, tenant: str, status: Delivery, at: datetime, detail: str = "") -> Update:

@@ -142,6 +142,19 @@ def times_of(spec: str, tz: str, *, anchor: datetime) -> Timing:
     return cron
 
 
+def next_fire(spec: str, tz: str, after: datetime) -> datetime:
+    """The first time after `after` (aware) that a stored spec names, in UTC. Raises InputError for one that is malformed or names none."""
+    found = times_of(spec, tz, anchor=after).after(after)
+    if found is None:
+        raise InputError(f"{spec!r} names no time after {after:%Y-%m-%d %H:%M} UTC")
+    return found
+
+
+def explain(spec: str, tz: str = "UTC") -> str:
+    """A stored spec in words. Raises InputError."""
+    return times_of(spec, tz, anchor=datetime.now(UTC)).explain()
+
+
 def zone(name: str) -> ZoneInfo:
     """The IANA zone. Raises InputError."""
     try:

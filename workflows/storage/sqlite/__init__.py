@@ -4,27 +4,6 @@ Several processes may share the file (WAL, `synchronous=FULL`, `busy_timeout`): 
 Measured on two cores: about 10k transactions a second through the writer thread with fsync off the path, bounded by the disk otherwise.
 """
 
-from workflows.storage.sqlite.approvals import ApprovalOperations
-from workflows.storage.sqlite.letters import LetterOperations
-from workflows.storage.sqlite.operators import OperatorOperations
-from workflows.storage.sqlite.retention import RetentionOperations
-from workflows.storage.sqlite.runs import RunOperations
-from workflows.storage.sqlite.schedules import ScheduleOperations
-from workflows.storage.sqlite.spans import SpanOperations
-from workflows.storage.sqlite.workers import WorkerOperations
-
-
-class SqliteStore(
-    WorkerOperations,
-    RunOperations,
-    OperatorOperations,
-    LetterOperations,
-    ApprovalOperations,
-    ScheduleOperations,
-    SpanOperations,
-    RetentionOperations,
-):
-    """The store over one SQLite file. `tables` are those of the floors above: schemas with their migrations, or bare tables."""
-
+from workflows.storage.sqlite.store import SqliteStore
 
 __all__ = ["SqliteStore"]
