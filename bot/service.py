@@ -4,7 +4,6 @@ from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from functools import cached_property
-from pathlib import Path
 from typing import Self
 
 import structlog
@@ -18,16 +17,24 @@ from agent.files import file_tools
 from agent.guidance import Guidance
 from agent.loop import Agent, make_agent
 from agent.messages import Transcript
-from agent.models import make_model
 from agent.models.base import Model
 from agent.preferences import PreferenceBook
 from agent.reports import ReportDesk, make_reports
-from agent.schema import AGENT
 from agent.stops import Stopper
 from agent.tools import Tool, Toolbox
 from bot.actions import Decisions
+from bot.backends import (
+    chosen_model,
+    make_credentials,
+    make_dedup,
+    make_exporters,
+    make_keyring,
+    make_pacer,
+    make_pubsub,
+    make_store,
+)
 from bot.bolt import InstallFlow, make_bolt, oauth_settings
-from bot.clients import Clients, CredentialSource, EitherSource, OneWorkspace
+from bot.clients import Clients
 from bot.commands import Campaigns, Commands, Report, Summaries, Threadline
 from bot.departures import Departures
 from bot.dispatch import Dispatch
@@ -36,29 +43,21 @@ from bot.history import SlackHistory
 from bot.home import Home
 from bot.ingress import Ingress
 from bot.installs import INSTALLATIONS, Installs, tenant_of_installation
-from bot.keyring import Keyring, KeyringError
 from bot.oauth import InstallationStore
 from bot.people import SlackPeople
 from bot.ratings import Ratings
 from bot.render import SlackChannel
-from bot.render.pacing import MemoryPacer, Pacer, RedisPacer
 from bot.rotation import Rotation
-from bot.schema import BOT
-from bot.settings import Settings, SettingsError
+from bot.settings import Settings
 from bot.settings_dialog import SettingsDialog
 from bot.sockets import Sockets
 from bot.thread_commands import ThreadCommands
 from bot.web import SlackRoutes, make_web
 from bot.welcome import Welcome
 from workflows import Engine
-from workflows.dedup import DedupCache, MemoryDedupCache, RedisDedupCache
-from workflows.pubsub import MemoryPubSub, PubSub, RedisPubSub
-from workflows.storage import PostgresStore, Retention, Schema, SqliteStore, Store
-from workflows.tracing import SpanSink
-from workflows.tracing.otel import OtelSink
-
-TABLES: tuple[Schema, ...] = (AGENT, BOT)
-"""What the floors above the engine store, with the migrations that led there."""
+from workflows.dedup import DedupCache
+from workflows.pubsub import PubSub
+from workflows.storage import Retention, Store
 
 
 class Service:
@@ -80,15 +79,15 @@ class Service:
     ) -> None:
         self.settings = settings
         self._sockets: Sockets | None = None
-        self.store = store or _store(settings)
-        self.dedup = dedup or _dedup(settings)
+        self.store = store or make_store(settings)
+        self.dedup = dedup or make_dedup(settings)
         self.engine = Engine(
-            store=self.store, pubsub=pubsub or _pubsub(settings), worker=worker, clock=clock, concurrency=settings.concurrency,
+            store=self.store, pubsub=pubsub or make_pubsub(settings), worker=worker, clock=clock, concurrency=settings.concurrency,
             lease_s=settings.lease_s, beat_s=settings.beat_s, poll_s=settings.poll_s, deployment=settings.deployment,
-            exporters=_exporters(settings), sweeps=(self._forget_departed,), grace_s=settings.grace_s, retention=Retention(runs_days=settings.retention_days),
+            exporters=make_exporters(settings), sweeps=(self._forget_departed,), grace_s=settings.grace_s, retention=Retention(runs_days=settings.retention_days),
             tenant_concurrency=settings.tenant_concurrency or max(1, settings.concurrency * 4 // 5),
         )  # fmt: skip
-        keyring = _keyring(settings)
+        keyring = make_keyring(settings)
         self.rotation = Rotation(
             self.store, keyring, INSTALLATIONS,
             client=AsyncWebClient(base_url=settings.slack_api_url, timeout=5, retry_handlers=[]),
@@ -96,14 +95,14 @@ class Service:
         )  # fmt: skip
         departures = Departures(self.store, kept=timedelta(days=settings.departed_days))
         self.installs = Installs(self.store, keyring, self.rotation, departures)
-        self.credentials = _credentials(settings, self.installs)
+        self.credentials = make_credentials(settings, self.installs)
         self.clients = Clients(
             self.credentials,
             api_url=settings.slack_api_url,
             timeout_s=settings.delivery_deadline_s / 2,
         )
         self.people = SlackPeople(self.clients)
-        self.pacer = _pacer(settings)
+        self.pacer = make_pacer(settings)
         self.channel = SlackChannel(
             self.clients,
             deadline_s=settings.delivery_deadline_s,
@@ -114,7 +113,7 @@ class Service:
         self.platform = platform or SandboxPlatform(self.store, clock=self.store.now)
         self.reports = make_reports(self.platform, self.channel)
         self.desk = ReportDesk(self.engine, self.reports)
-        self.model = model or _model(settings)
+        self.model = model or chosen_model(settings)
         if settings.environment == "production" and settings.model == "offline" and model is None:
             structlog.get_logger().warning(
                 "offline_model_in_production", unsafe="it understands a small grammar; set THREADLINE_MODEL"
@@ -245,62 +244,3 @@ class Service:
 
     async def __aexit__(self, *_: object) -> None:
         await self.close()
-
-
-def _store(settings: Settings) -> Store:
-    if settings.database_url.startswith(("postgres://", "postgresql://")):
-        return PostgresStore(settings.database_url, tables=TABLES)
-    if settings.database_url:
-        raise SettingsError("DATABASE_URL must begin with postgresql://; leave it empty for the embedded SQLite file")
-    settings.make_data_dir()
-    return SqliteStore(settings.sqlite_path, tables=TABLES)
-
-
-def _pubsub(settings: Settings) -> PubSub:
-    return RedisPubSub(settings.redis_url, settings.redis_prefix) if settings.redis_url else MemoryPubSub()
-
-
-def _exporters(settings: Settings) -> tuple[SpanSink, ...]:
-    """OpenTelemetry where its collector is named. Raises SettingsError if the extra is not installed."""
-    if not settings.otlp_endpoint:
-        return ()
-    attributes = {"threadline.deployment": settings.deployment} if settings.deployment else None
-    try:
-        return (OtelSink(endpoint=f"{settings.otlp_endpoint.rstrip('/')}/v1/traces", attributes=attributes),)
-    except ImportError as error:
-        raise SettingsError(f"OTEL_EXPORTER_OTLP_ENDPOINT is set, but {error}") from None
-
-
-def _dedup(settings: Settings) -> DedupCache:
-    return RedisDedupCache(settings.redis_url, settings.redis_prefix) if settings.redis_url else MemoryDedupCache()
-
-
-def _pacer(settings: Settings) -> Pacer:
-    return RedisPacer(settings.redis_url, settings.redis_prefix) if settings.redis_url else MemoryPacer()
-
-
-def _keyring(settings: Settings) -> Keyring:
-    keys, path = settings.encryption_keys.get_secret_value(), Path(settings.data_dir) / "encryption.key"
-    try:
-        return Keyring.parse(keys) if keys else Keyring.of_file(path)
-    except KeyringError as error:
-        raise SettingsError(f"{'THREADLINE_ENCRYPTION_KEYS' if keys else path}: {error}") from None
-
-
-def _credentials(settings: Settings, installs: Installs) -> CredentialSource:
-    token = settings.slack_bot_token.get_secret_value()
-    sources: Iterable[CredentialSource] = (OneWorkspace(token, api_url=settings.slack_api_url),) if token else ()
-    return EitherSource(installs, *sources)
-
-
-def _model(settings: Settings) -> Model:
-    try:
-        return make_model(
-            settings.model,
-            anthropic_api_key=settings.anthropic_api_key.get_secret_value() or None,
-            anthropic_base_url=settings.anthropic_base_url or None,
-            openai_api_key=settings.openai_api_key.get_secret_value() or None,
-            openai_base_url=settings.openai_base_url or None,
-        )
-    except ValueError as error:
-        raise SettingsError(str(error)) from None

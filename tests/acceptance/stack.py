@@ -12,10 +12,10 @@ from typing import Any, Literal, Self
 
 import aiohttp
 
+from bot.backends import TABLES
 from bot.emulator import Emulator, EmulatorConfig
 from bot.emulator.client import EmulatorClient
 from bot.render.cards import APPROVE
-from bot.service import TABLES
 from workflows.storage import PostgresStore
 
 TENANT = "T0NORTHWIND"

@@ -17,7 +17,7 @@ from agent.messages import Transcript, arrived
 from agent.models.base import File, Message, Person
 from agent.thread import Thread
 from agent.tools import ToolContext, ToolError
-from bot.service import TABLES
+from bot.backends import TABLES
 from workflows.storage import MemoryStore
 
 THREAD = Thread(tenant="T1", channel="C1", root="100.1")

@@ -30,7 +30,7 @@ from agent.models.base import (
 )
 from agent.thread import Thread
 from agent.tools import Evidence, Tool, Toolbox, ToolContext, ToolError, tool
-from bot.service import TABLES
+from bot.backends import TABLES
 from tests.agent.standins import EveryoneIsThemselves, QuietChannel
 from workflows import Effect, Engine, RunState
 from workflows.pubsub import MemoryPubSub

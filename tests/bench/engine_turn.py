@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 from uuid import uuid4
 
-from bot.service import TABLES
+from bot.backends import TABLES
 from tests.bench.subject import Session, Shape, Subject, WatchedStore
 from workflows import Effect, Engine, StepContext, Workflow, step, workflow
 from workflows.pubsub import MemoryPubSub, PubSub

@@ -25,7 +25,7 @@ from agent.reports import Document, ReportDesk, Reports, make_reports
 from agent.reports.workflows import ReportRequest
 from agent.thread import Thread
 from agent.tools import Evidence, Tool, Toolbox, ToolContext, ToolError, tool
-from bot.service import TABLES
+from bot.backends import TABLES
 from tests.agent.standins import EveryoneIsThemselves, QuietChannel
 from tests.recorded.kept import Story
 from workflows import Effect, Engine, Workflow

@@ -13,7 +13,7 @@ from agent.messages import MESSAGES, arrived
 from agent.models.base import Finished, Message, ModelEvent, ModelRequest, Person, Text, ToolCall
 from agent.thread import Thread
 from agent.tools import Toolbox, ToolContext, tool
-from bot.service import TABLES
+from bot.backends import TABLES
 from tests.agent.standins import EveryoneIsThemselves, QuietChannel
 from tests.waiting import until
 from workflows import Effect, Engine, Interrupted, Run, StepContext, Workflow, step, workflow
