@@ -16,17 +16,17 @@ from agent.thread import Thread
 from bot.clients import Clients, code_of
 from bot.render.cards import card_blocks, card_text
 from bot.render.documents import document_blocks, document_markdown
+from bot.render.drafts import Drafts
 from bot.render.feedback import feedback_block
 from bot.render.pacing import Pacer
 from bot.render.parts import fenced_tables, parts
 from bot.render.posting import REFUSED_FORMS, Post, Posting
 from bot.render.replies import reply
 from bot.render.stream import SlackStream, TeamOf
-from bot.render.text import FALLBACK_LIMIT, escaped, fallback, neutral, shortened
+from bot.render.text import escaped, fallback, neutral, shortened
 from bot.render.uploads import Uploads
 
 STATUS_LIMIT = 100
-OVER = {"message_not_in_streaming_state", "stopped_by_user"}
 
 
 async def _tenant(tenant: str, user_id: str) -> str:
@@ -50,6 +50,7 @@ class SlackChannel:
         self._clients = clients
         self._posting = Posting(clients, deadline_s=deadline_s, pacer=pacer)
         self._uploads = Uploads(self._posting, clients)
+        self._drafts = Drafts(self._posting, clients)
 
     # Status
 
@@ -97,13 +98,11 @@ class SlackChannel:
             return Delivered(message_ids=(first, *[await self._post(post, notes) for post in posts[1:]]))
 
     async def _first(self, post: Post, draft: Draft | None, notes: Notes) -> str:
-        draft = await self._located(post.thread, draft)
-        if draft is not None and draft.message_id is not None:
-            finished = await self._finish(post, draft, draft.message_id)
-            if finished is not None:
-                await self.working(post.thread, "")  # Slack takes it back for a post of ours, not for an edit
-                return finished
-        return await self._post(post, notes)
+        finished = await self._drafts.finish(post, draft)
+        if finished is None:
+            return await self._post(post, notes)
+        await self.working(post.thread, "")  # Slack takes it back for a post of ours, not for an edit
+        return finished
 
     async def _post(self, post: Post, notes: Notes) -> str:
         """As blocks, as text, or as a file: an answer always arrives."""
@@ -115,62 +114,6 @@ class SlackChannel:
             if code_of(error) not in REFUSED_FORMS:
                 raise
             return await self._uploads.once(post, notes)
-
-    async def _located(self, thread: Thread, draft: Draft | None) -> Draft | None:
-        """A stream whose start was sent and whose id was lost is found by bot, thread and time, and adopted."""
-        if draft is None or draft.message_id is not None or draft.began_at is None:
-            return draft
-        me = await self._clients.credentials(thread.tenant)
-        for message in await self._posting.replies(thread, since=draft.began_at):
-            ours = message.get("bot_id") == me.bot_id or message.get("user") == me.bot_user_id
-            if ours and not message.get("metadata") and float(message["ts"]) >= draft.began_at.timestamp() - 5:
-                return draft.model_copy(update={"message_id": str(message["ts"]), "live": False})
-        self._posting.believe_absence(draft.began_at)
-        return None
-
-    async def _finish(self, post: Post, draft: Draft, ts: str) -> str | None:
-        """End a stream, or edit what it showed: both can be done again. None: the message was deleted, so post anew."""
-        client = await self._posting.client(post.thread.tenant)
-        channel = post.thread.channel
-        try:
-            # Metadata says "this is the whole answer": a cut-off text gets it only with the edit that completes it.
-            complete = draft.live and post.parts == 1  # a longer answer is cut into parts anew
-            whole = post.metadata if complete else None
-            await self._posting.call(
-                client.chat_stopStream(
-                    channel=channel, ts=ts, metadata=whole, blocks=list(post.below) if complete and post.below else None
-                ),
-                tenant=post.thread.tenant, method="chat.stopStream",
-            )  # fmt: skip
-            if complete:
-                return ts
-        except SlackApiError as error:
-            if error.response.get("error") == "message_not_found":
-                return None
-            if error.response.get("error") not in OVER:
-                raise
-        return await self._edit(post, ts)
-
-    async def _edit(self, post: Post, ts: str) -> str | None:
-        client = await self._posting.client(post.thread.tenant)
-        for blocks in ([*post.blocks, *post.below], None):
-            text = post.text if blocks else post.plain[:FALLBACK_LIMIT]
-            try:
-                await self._posting.call(
-                    client.chat_update(
-                        channel=post.thread.channel, ts=ts, text=text, blocks=blocks, metadata=post.metadata
-                    ),
-                    tenant=post.thread.tenant,
-                    method="chat.update",
-                )
-                return ts
-            except SlackApiError as error:
-                code = error.response.get("error")
-                if code == "message_not_found":
-                    return None
-                if code not in REFUSED_FORMS or blocks is None:
-                    raise
-        return None
 
     async def find(self, thread: Thread, *, delivery_id: str, notes: Notes) -> Delivered | None:
         """A look only: what is missing or uncertain is for `deliver` to settle."""

@@ -1,0 +1,82 @@
+"""Drafts: streams that were shown while an answer was made, and become the answer."""
+
+from slack_sdk.errors import SlackApiError
+
+from agent.channel import Draft
+from agent.thread import Thread
+from bot.clients import Clients
+from bot.render.posting import REFUSED_FORMS, Post, Posting
+from bot.render.text import FALLBACK_LIMIT
+
+OVER = {"message_not_in_streaming_state", "stopped_by_user"}
+
+
+class Drafts:
+    """Finishes them, whatever became of whoever began them."""
+
+    def __init__(self, posting: Posting, clients: Clients) -> None:
+        self._posting = posting
+        self._clients = clients
+
+    async def finish(self, post: Post, draft: Draft | None) -> str | None:
+        """Make a draft the answer; returns its ts. None: there is none, or it was deleted. Raises ChannelUnavailableError, SlackApiError."""
+        draft = await self._located(post.thread, draft)
+        if draft is None or draft.message_id is None:
+            return None
+        return await self._end(post, draft, draft.message_id)
+
+    async def _located(self, thread: Thread, draft: Draft | None) -> Draft | None:
+        """A stream whose start was sent and whose id was lost is found by bot, thread and time, and adopted."""
+        if draft is None or draft.message_id is not None or draft.began_at is None:
+            return draft
+        me = await self._clients.credentials(thread.tenant)
+        for message in await self._posting.replies(thread, since=draft.began_at):
+            ours = message.get("bot_id") == me.bot_id or message.get("user") == me.bot_user_id
+            if ours and not message.get("metadata") and float(message["ts"]) >= draft.began_at.timestamp() - 5:
+                return draft.model_copy(update={"message_id": str(message["ts"]), "live": False})
+        self._posting.believe_absence(draft.began_at)
+        return None
+
+    async def _end(self, post: Post, draft: Draft, ts: str) -> str | None:
+        """End a stream, or edit what it showed: both can be done again. None: the message was deleted, so post anew."""
+        client = await self._posting.client(post.thread.tenant)
+        channel = post.thread.channel
+        try:
+            # Metadata says "this is the whole answer": a cut-off text gets it only with the edit that completes it.
+            complete = draft.live and post.parts == 1  # a longer answer is cut into parts anew
+            whole = post.metadata if complete else None
+            await self._posting.call(
+                client.chat_stopStream(
+                    channel=channel, ts=ts, metadata=whole, blocks=list(post.below) if complete and post.below else None
+                ),
+                tenant=post.thread.tenant, method="chat.stopStream",
+            )  # fmt: skip
+            if complete:
+                return ts
+        except SlackApiError as error:
+            if error.response.get("error") == "message_not_found":
+                return None
+            if error.response.get("error") not in OVER:
+                raise
+        return await self._edit(post, ts)
+
+    async def _edit(self, post: Post, ts: str) -> str | None:
+        client = await self._posting.client(post.thread.tenant)
+        for blocks in ([*post.blocks, *post.below], None):
+            text = post.text if blocks else post.plain[:FALLBACK_LIMIT]
+            try:
+                await self._posting.call(
+                    client.chat_update(
+                        channel=post.thread.channel, ts=ts, text=text, blocks=blocks, metadata=post.metadata
+                    ),
+                    tenant=post.thread.tenant,
+                    method="chat.update",
+                )
+                return ts
+            except SlackApiError as error:
+                code = error.response.get("error")
+                if code == "message_not_found":
+                    return None
+                if code not in REFUSED_FORMS or blocks is None:
+                    raise
+        return None
