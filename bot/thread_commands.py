@@ -10,7 +10,7 @@ from agent.thread import Thread
 from bot.commands import Command, Commands
 from bot.events import Said
 from workflows import Effect, Engine, StepContext, Workflow, step, workflow
-from workflows.definition.context import NAMESPACE
+from workflows.ids import NAMESPACE
 
 _COMMAND = re.compile(r"!(?P<name>[a-z]+)(?:\s+(?P<text>.*))?", re.DOTALL)
 

@@ -10,7 +10,7 @@ from agent.thread import Thread
 from bot.render import SlackChannel
 from bot.render.text import escaped
 from workflows import Effect, Engine, StepContext, Workflow, step, workflow
-from workflows.definition.context import NAMESPACE
+from workflows.ids import NAMESPACE
 
 WORDS = (
     "**Threadline is now in {place}.** I manage ad campaigns, write email copy and report on performance.\n\n"

@@ -178,7 +178,8 @@ class Engine:
     ) -> Run[Out]:
         """Start a run, or return the live one with this key. Raises InputError.
 
-        A `paused` run takes one step for each `Run.step_once()`: for looking into what a workflow does.
+        `run_id`: where the id follows from something outside, so that starting it again finds the run; by default one is made. `writes` are
+        rows of upper floors that ride in the commit; they are not made where a run was there already. A `paused` run takes one step for each `Run.step_once()`: for looking into what a workflow does.
         """
         new = replace(self._new(workflow, value, tenant=tenant, key=key, run_id=run_id), paused=paused)
         started = await self.execution.start(new, writes=writes, fresh=run_id is None)
@@ -227,7 +228,11 @@ class Engine:
         payload: Any = None,
         writes: Sequence[Write] = (),
     ) -> SignalOutcome:
-        """Give a signal to the live run of `key`, or start one with it. Accepted when this returns; Redis only makes it quick."""
+        """Give a signal to the live run of `key`, or start one with it. Accepted when this returns; the bus only makes it quick.
+
+        `dedup_key` is the outside event's: one that was accepted before in this tenant is a duplicate, and nothing is done. A run that is
+        started so begins with the value None, which the workflow's input type has to take. Raises InputError.
+        """
         _check_name(name)
         new = self._new(workflow, None, tenant=tenant, key=key, run_id=None)
         data = encode(payload, Any, where=f"the signal {name!r}")
@@ -256,7 +261,7 @@ class Engine:
         limit: int = 100,
         before: str | None = None,
     ) -> list[RunRow]:
-        """Runs of a tenant, newest first; `before` is the last id of the page before."""
+        """Runs of a tenant, newest first: of a workflow, of a key, in one of `states` (none: in any). `before` is the last id of the page before."""
         return await self.execution.runs.runs(
             tenant=tenant, workflow=workflow, key=key, states=states, limit=limit, before=before
         )
@@ -264,7 +269,9 @@ class Engine:
     async def signal(
         self, run_id: str, name: str, payload: Any = None, *, tenant: str = DEFAULT_TENANT, dedup_key: str | None = None
     ) -> SignalOutcome:
-        """Give a signal to a known live run. The outcome's run_id is None if it has ended or the signal was there before."""
+        """Give a signal to a known live run. The outcome's run_id is None if there is no such run, if it has ended, or if the signal was there
+        before (`duplicate`). Without a `dedup_key` no two signals are the same. Raises InputError.
+        """
         _check_name(name)
         data = encode(payload, Any, where=f"the signal {name!r}")
         outcome = await self.execution.runs.signal(
@@ -278,7 +285,7 @@ class Engine:
         return await (await self.run(run_id, tenant=tenant)).cancel()
 
     async def schedule(
-        self, name: str, workflow: Workflow[In, Any], value: In, *, spec: Spec, tz: str, tenant: str = DEFAULT_TENANT, **rules: Any
+        self, name: str, workflow: Workflow[In, Any], value: In, *, spec: Spec, tz: str = "UTC", tenant: str = DEFAULT_TENANT, **rules: Any
     ) -> Schedule:  # fmt: skip
         """Run `workflow` at the times of `spec`, by the rules that `Schedules.put` describes. Replaces the schedule of this name.
 
@@ -296,7 +303,10 @@ class Engine:
         by: str,
         reason: str | None = None,
     ) -> bool:
-        """Decide a pending approval and wake its thread. False: somebody else was first, or it has expired."""
+        """Decide a pending approval, and signal its key with "approval" in the same commit. False: somebody else was first, or it has expired.
+
+        `workflow` is what the key's next run begins if none is live. `decision` becomes the approval's state: "approved", "denied", "expired".
+        """
         decided, _ = await self.execution.store("approvals").decide(
             tenant=tenant,
             approval_id=approval_id,
@@ -311,7 +321,7 @@ class Engine:
         return decided
 
     async def expire_approvals(self) -> int:
-        """Let pending approvals past their time expire, which wakes their threads: a sweep for the clock."""
+        """Let pending approvals past their time expire, which signals their keys: a sweep for the clock. Returns how many."""
         expired = await self.store.expired_approvals()
         for tenant, approval_id, name in expired:
             try:

@@ -137,13 +137,13 @@ class Run(Generic[Out]):
 
     async def cancel(self) -> bool:
         """Ask it to stop: at the next boundary, or in the middle of a step that would be run again anyway. False: it had ended."""
-        await self.row()
+        row = await self.row()
         outcome = await self._runs.signal(
             self.id, tenant=self.tenant, name="$cancel", dedup_key="$cancel", payload=None
         )
         if outcome.run_id is not None:
             await hint(self._pubsub, "control", Event("cancel", {"run_id": self.id}))
-            await hint(self._pubsub, wake_topic("default"), Event("wake"))
+            await self._wake(row)
         return outcome.run_id is not None or outcome.duplicate
 
     # Operators
@@ -177,7 +177,7 @@ class Run(Generic[Out]):
         )  # fmt: skip
         if not await self._runs.fork(fork):
             raise StateError(f"run {self.id} is live again; only an ended run can be forked")
-        await hint(self._pubsub, wake_topic("default"), Event("wake"))
+        await self._wake(row)
         return Run(
             self._runs, self._pubsub, fork.run_id, tenant=self.tenant, workflow=self._workflow, poll_s=self._poll_s
         )
@@ -209,31 +209,39 @@ class Run(Generic[Out]):
         await self._tell(GO_ON, GO_ON)
 
     async def _tell(self, name: str, dedup_key: str) -> None:
-        if not (await self.row()).paused:
+        row = await self.row()
+        if not row.paused:
             raise StateError(f"run {self.id} is not paused; start it, or travel in time, with paused=True")
         outcome = await self._runs.signal(self.id, tenant=self.tenant, name=name, dedup_key=dedup_key, payload=None)
         if outcome.run_id is None and not outcome.duplicate:
             raise StateError(f"run {self.id} has ended")
-        await hint(self._pubsub, wake_topic("default"), Event("wake"))
+        await self._wake(row)
 
     async def redrive(self) -> None:
         """Put a dead run back to work, from its last record. Raises StateError if it is not dead, LiveRunError if its key has a live run."""
+        row = await self.row()
         done, live = await self._runs.redrive(self.id, tenant=self.tenant)
         if live is not None:
             raise LiveRunError(f"run {self.id} can't go on while run {live} of the same key is live", live)
         if not done:
             raise StateError(f"run {self.id} is {(await self.row()).state.value}, not dead")
-        await hint(self._pubsub, wake_topic("default"), Event("wake"))
+        await self._wake(row)
+
+    async def _wake(self, row: RunRow) -> None:
+        """Have a worker of the run's queue look now; who is not told finds it by polling."""
+        await hint(self._pubsub, wake_topic(row.queue), Event("wake"))
 
     # Suspensions
 
     async def suspensions(self) -> list[Suspension]:
         """What the run asks for and nobody has answered, in the order it was asked."""
         await self.row()
-        answered = {
-            signal.dedup_key for signal in await self._runs.inbox(self.id)
-        }  # first: an answer leaves it for the records
-        waiting = open_suspensions({record.path: record for record in await self.steps()})
+        return await self._waiting()
+
+    async def _waiting(self) -> list[Suspension]:
+        # The inbox first: an answer leaves it for the records.
+        answered = {signal.dedup_key for signal in await self._runs.inbox(self.id)}
+        waiting = open_suspensions({record.path: record for record in await self._runs.load(self.id)})
         return [each for each in waiting if each.answer_key not in answered]
 
     async def resume(self, value: Any, *, path: str | None = None, number: int | None = None) -> None:
@@ -243,7 +251,7 @@ class Run(Generic[Out]):
         answer does not fit what the question asks for, AlreadyResumedError when somebody else's was first, StateError when nothing
         waits there.
         """
-        waiting = await self.suspensions()
+        row, waiting = await self.row(), await self._waiting()
         target = path if path is not None else self._only(waiting)
         payload = to_json(value)
         found = next((each for each in waiting if each.path == target and number in (None, each.number)), None)
@@ -259,7 +267,7 @@ class Run(Generic[Out]):
         elif outcome.run_id is None:
             raise StateError(f"run {self.id} has ended; nothing waits at {target}")
         else:
-            await hint(self._pubsub, wake_topic("default"), Event("wake"))
+            await self._wake(row)
 
     def _only(self, waiting: list[Suspension]) -> str:
         if len(waiting) != 1:
@@ -268,7 +276,7 @@ class Run(Generic[Out]):
         return waiting[0].path
 
     async def _check_repeat(self, target: str, number: int | None, payload: bytes) -> None:
-        records = {record.path: record for record in await self.steps()}
+        records = {record.path: record for record in await self._runs.load(self.id)}
         asked, refused = progress(records, target)
         at = asked - 1 if number is None else number
         key = answer_key(target, at, refused.get(at, 0))

@@ -12,7 +12,7 @@ from agent.reports.recurrence import cron_of
 from agent.reports.workflows import ReportRequest, Reports
 from agent.tools import Tool, ToolContext, ToolError, tool
 from workflows import Effect, Engine, InputError, Schedule
-from workflows.definition.context import NAMESPACE
+from workflows.ids import NAMESPACE
 from workflows.schedules import describe
 
 SUMMARY_TITLE = "Weekly summary"

@@ -184,6 +184,30 @@ async def test_a_run_of_any_queue_wakes_a_worker_that_serves_it(
     await _leave(engine)
 
 
+@pytest.mark.parametrize("what", ["answer", "cancel"])
+async def test_an_answer_and_a_cancel_wake_a_worker_of_the_runs_own_queue(
+    make_store: Callable[[], AnyStore], bus: Bus, what: str
+) -> None:
+    """It never polls, and serves no other queue."""
+
+    @step(effect=Effect.READ)
+    async def ask(question: str, ctx: StepContext) -> int:
+        return await ctx.suspend(question, resume=int)
+
+    asking = workflow("asking").then(ask).commit()
+    engine = Engine(
+        store=make_store(), pubsub=Shared(bus), workflows=[asking], queues=["gpu"], poll_s=3600, lease_s=3600
+    )
+    await engine.open()
+    await engine.schedules.put("s", asking, "how many?", tenant="T1", spec=timedelta(hours=1), queue="gpu")
+    firing = await engine.schedules.run_now("s", tenant="T1")
+    run = await engine.run(firing.run_id, tenant="T1")
+    await in_state(engine, run.id, RunState.SUSPENDED, tenant="T1")
+    await (run.resume(7) if what == "answer" else run.cancel())
+    await in_state(engine, run.id, RunState.DONE if what == "answer" else RunState.CANCELLED, tenant="T1")
+    await _leave(engine)
+
+
 async def test_the_death_of_a_background_run_is_told_and_wakes_its_parent(boot: Boot, bus: Bus, work: Work) -> None:
     results = Seen()
     await bus.subscribe(RESULTS, results)

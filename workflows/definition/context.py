@@ -11,6 +11,7 @@ from pydantic_core import to_json
 
 from workflows.definition.state import State
 from workflows.errors import Bailed, InputError
+from workflows.ids import NAMESPACE
 from workflows.pubsub.base import Event
 from workflows.storage.base import NewRun, RunRow, Signal
 from workflows.storage.schema import Write
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 OWN_NOTES = frozenset(("intent", "state", "input", "fork", "reused", "permit", "undo", "suspended", "refused"))
-NAMESPACE = UUID("6f1f6c1e-58e1-5b6f-9d4c-7d1f0a3e9b11")
 
 
 class Host(Protocol):
@@ -231,7 +231,8 @@ class StepContext:
         name: str = "",
         queue: str = "tasks",
     ) -> str:
-        """Start a background run on `queue` in the commit of this step's record. Its end, by any route, signals this run's key as "task".
+        """Start a background run on `queue` in the commit of this step's record. Its end, by any route, signals this run's key as "task";
+        a run without a key is not told, and looks for itself.
 
         Returns its id, by which `Engine.run` gives its result, events and state. Several of one step need a `name` each.
         """

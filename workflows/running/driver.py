@@ -10,11 +10,11 @@ from pydantic import BaseModel
 from pydantic_core import from_json, to_jsonable_python
 
 from workflows.definition.callbacks import Moment
-from workflows.definition.context import NAMESPACE
 from workflows.definition.graph import Workflow
 from workflows.definition.registry import Registry
 from workflows.definition.state import State
 from workflows.errors import Cancelled, Draining, RunNotFoundError, StaleFence, Suspended, describe
+from workflows.ids import NAMESPACE
 from workflows.running.claim import Claim
 from workflows.running.durable import DurableEffects
 from workflows.running.fork import Original

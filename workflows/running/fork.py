@@ -7,6 +7,7 @@ from pydantic import BaseModel, ConfigDict
 
 from workflows.definition.graph import ForEach, Loop, Workflow, nodes_of
 from workflows.running.replay import MARKS, Replayed, replay
+from workflows.running.snapshot import begun_at
 from workflows.storage.base import Record, RunRow, Status
 
 BELOW = "/#[" + MARKS
@@ -56,11 +57,6 @@ def left_out(records: Mapping[str, Record], *, cut: int, target: str, overridden
         or (overridden and path == f"{target}!input")
         or any(path == each or path.startswith(f"{each}!") for each in gone)
     )
-
-
-def begun_at(intent: str) -> str:
-    """The path of the step that an intent is of: "charge" for "charge!intent" and "charge~2!intent#1"."""
-    return intent.rpartition("!intent")[0].partition("~")[0]
 
 
 def node_at(workflow: Workflow[Any, Any], path: str) -> Any:

@@ -43,7 +43,7 @@ def fold(records: Iterable[Record]) -> Snapshot:
         state=dict(state.values),
         suspensions=open_suspensions(kept),
         started=[
-            step for path, each in kept.items() if each.status is Status.INTENT and (step := _step_of(path)) not in kept
+            step for path, each in kept.items() if each.status is Status.INTENT and (step := begun_at(path)) not in kept
         ],
     )
 
@@ -53,5 +53,6 @@ def is_end(record: Record) -> bool:
     return record.status in ENDS
 
 
-def _step_of(path: str) -> str:
-    return path.partition("!intent")[0].partition("~")[0]
+def begun_at(intent: str) -> str:
+    """The path of the step that an intent is of: "charge" for "charge!intent" and "charge~2!intent#1"."""
+    return intent.partition("!intent")[0].partition("~")[0]

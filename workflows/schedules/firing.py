@@ -8,9 +8,9 @@ from uuid import uuid5
 
 import structlog
 
-from workflows.definition.context import NAMESPACE
 from workflows.definition.graph import Workflow
 from workflows.errors import InputError
+from workflows.ids import NAMESPACE
 from workflows.schedules.occurrences import Due, plan
 from workflows.storage.base import Firing, FiringStatus, NewRun, Schedule, Store, StoreUnavailableError
 

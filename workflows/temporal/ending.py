@@ -10,8 +10,8 @@ from temporalio.common import RetryPolicy
 from temporalio.exceptions import ActivityError, ApplicationError, CancelledError
 
 from workflows.definition.callbacks import LIMIT_S
-from workflows.definition.context import NAMESPACE
 from workflows.errors import InputError
+from workflows.ids import NAMESPACE
 from workflows.running.driver import FailedRun
 from workflows.storage.base import NewRun, RunState
 from workflows.temporal.attributes import OUTCOME, attributes_of, changes, memo_of
