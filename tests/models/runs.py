@@ -258,6 +258,7 @@ class ModelStore:
             False,
             self._in(0),
         )
+        run.signals = [signal for signal in run.signals if signal.name != "$cancel"]
         return True, None
 
     # Signals

@@ -512,6 +512,24 @@ class TestRedrive:
             with pytest.raises(StateError, match="done, not dead"):
                 await again.redrive()
 
+    async def test_one_that_was_asked_to_stop_before_it_died_can_be_asked_again(self, boot: Boot) -> None:
+        flow = workflow("w", max_attempts=1).wait_for("go", int).commit()
+        async with boot(flow, worker=False) as engine:
+            run = await engine.start(flow, None)
+            await engine.store.register("lost", host="h", deployment="", lease=timedelta(seconds=-1))
+            await engine.store.claim("lost", queues=["default"], workflows=[("w", "1")], limit=1)
+            assert await run.cancel()
+            _, (dead,) = await engine.store.reap()
+            seen = (await run.row()).inbox_seq
+            await engine.store.end(run.id, dead.fence, RunState.DEAD, inbox_seen=seen, successor_id="s")
+            await run.redrive()
+        async with boot(flow) as engine:
+            again = await engine.run(run.id)
+            await in_state(engine, run.id, RunState.SUSPENDED)
+            assert await again.cancel()
+            with pytest.raises(RunFailedError, match="cancelled"):
+                await again.result(timeout=10)
+
     async def test_it_is_refused_while_its_thread_has_a_live_run_and_names_it(self, boot: Boot) -> None:
         flow, run = await self._dead(boot, key="thread")
         async with boot(flow, worker=False) as engine:

@@ -38,9 +38,11 @@ with d as (select * from runs where run_id = $1 and tenant = $2 and state = 'dea
 l as (select r.run_id from runs r, d where r.tenant = d.tenant and r.workflow = d.workflow and r.key = d.key and r.{LIVE}),
 u as (update runs r set state = 'ready', attempts = 0, fence = r.fence + 1, owner = null, error = null, output = null, finished_at = null,
              cancel_requested = false, available_at = threadline_now()
-        from d where r.run_id = d.run_id and not exists (select from l) returning r.run_id)
+        from d where r.run_id = d.run_id and not exists (select from l) returning r.run_id),
+c as (delete from signals s using u where s.run_id = u.run_id and s.name = '$cancel')
 select exists (select from u) as redriven, (select run_id from l) as live
 """
+"""A cancel of its former life goes (`c`): left there, the next one would be taken for a copy of it."""
 
 CENSUS = f"""
 select workflow, version, state, count(*), min(available_at) filter (where state in ('ready', 'suspended') and available_at < 'infinity')

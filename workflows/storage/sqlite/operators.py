@@ -43,6 +43,10 @@ update runs set state = 'ready', attempts = 0, fence = fence + 1, owner = null, 
        cancel_requested = 0, available_at = ?2 where run_id = ?1
 """
 
+# ?1 run
+FORGET_CANCEL = "delete from signals where run_id = ?1 and name = '$cancel'"
+"""Of a former life: left there, the next cancel would be taken for a copy of it."""
+
 CENSUS = f"""
 select workflow, version, state, count(*),
        min(case when state in ('ready', 'suspended') and available_at < {INFINITY} then available_at end)
@@ -92,6 +96,7 @@ class OperatorOperations(SignalOperations):
             if dead.key is not None and (live := self._live(dead)) is not None:
                 return False, live
             self._one(REDRIVE, run_id, self._now())
+            self._one(FORGET_CANCEL, run_id)
             return True, None
 
         return await self._transact(put_back)
