@@ -260,7 +260,9 @@ class TestSink:
             await sink.flush()
         assert sink.dropped == 7
         away.away = False
-        await sink.flush()
+        with structlog.testing.capture_logs() as logs:
+            await sink.flush()
+        assert [(each["event"], each["count"]) for each in logs] == [("spans_dropped", 7)]
         assert len(await store.spans(tenant="", limit=2 * LIMIT)) == LIMIT
 
     async def test_a_batch_that_may_have_arrived_is_sent_again_as_it_was(self, store: AnyStore) -> None:

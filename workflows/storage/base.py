@@ -205,7 +205,7 @@ class Store(Protocol):
         limit: int = 100,
         before: str | None = None,
     ) -> list[RunRow]:
-        """Runs, newest id first; `before` is the last id of the page before."""
+        """Runs, newest first; `before` is the last id of the page before. Empty values and None leave out no run."""
         ...
 
     # What an operator does

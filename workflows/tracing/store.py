@@ -45,7 +45,9 @@ class StoreSink:
         self._stored: dict[str, bool] = {}  # those that may be in storage as open, and whether they surely are
         self._sent = 0
         self._task: asyncio.Task[None] | None = None
+        self._shed = 0  # in the outage that lasts
         self.dropped = 0
+        """Spans that were never stored: there was no room for them, or storage refused them."""
 
     def began(self, span: Span) -> None:
         self._open[span.span_id] = span
@@ -54,6 +56,7 @@ class StoreSink:
         self._open.pop(span.span_id, None)
         if len(self._ended) >= LIMIT:
             self.dropped += 1
+            self._shed += 1
             self._stored.pop(span.span_id, None)
         else:
             self._ended.append(span)
@@ -90,6 +93,9 @@ class StoreSink:
             self._sent = 0
             for span in batch if self._stored else ():
                 self._stored.pop(span.span_id, None)
+        if self._shed:
+            structlog.get_logger().error("spans_dropped", count=self._shed, error=f"{LIMIT} waited for storage already")
+            self._shed = 0
 
     async def _put(self, batch: list[Span]) -> None:
         # Should it be unknown whether they arrive, the same go again: their rows tell that they are the same.
