@@ -9,8 +9,8 @@ from agent.approvals import Approval
 from agent.channel import Channel
 from agent.loop import Agent
 from agent.preferences import PreferenceBook
-from bot.clients import Clients
 from bot.dialogs import View, modal, notice, text_input, text_of, words
+from bot.opening import Dialogs, Made
 from bot.people import SlackPeople
 from bot.render.cards import APPROVE, DENY, DENY_WHY
 from bot.render.text import escaped, neutral
@@ -30,24 +30,27 @@ REASON_LIMIT = 500
 class Decisions:
     """Decides approvals for the people who click."""
 
-    def __init__(self, engine: Engine, agent: Agent, people: SlackPeople, channel: Channel, clients: Clients) -> None:
+    def __init__(self, engine: Engine, agent: Agent, people: SlackPeople, channel: Channel, dialogs: Dialogs) -> None:
         self._engine = engine
         self._agent = agent
         self._people = people
         self._channel = channel
-        self._clients = clients
+        self._dialogs = dialogs
         self._preferences = PreferenceBook(engine.store)
 
     async def clicked(self, *, tenant: str, user: str, action: dict[str, Any], trigger_id: str) -> str | None:
         """Handle a click; returns what only the clicker is told, or None. Raises StoreUnavailableError."""
         approval_id, action_id = str(action.get("value") or ""), action.get("action_id")
+        if action_id == DENY_WHY:
+            made, shown = await self._dialogs.open(
+                tenant, trigger_id, self._why(tenant, user, approval_id), title="Deny"
+            )
+            return None if shown else made if isinstance(made, str) else NOT_OPENED
         approval = await approvals.find(self._engine.store, tenant, approval_id)
         if approval is None:
             return UNKNOWN
         if (refusal := await self._refusal(tenant, user, approval, approves=action_id == APPROVE)) is not None:
             return refusal
-        if action_id == DENY_WHY and approval.state == "pending":
-            return await self._ask_why(tenant, approval, trigger_id)
         decision = "approved" if action_id == APPROVE else "denied"
         return await self._decide(tenant, user, approval_id, decision)
 
@@ -70,16 +73,18 @@ class Decisions:
                 return NOT_YOURS if allowed is False else NOT_CHECKED
         return NOT_ALONE if approves and approval.alone_by(user, preferences) else None
 
-    async def _ask_why(self, tenant: str, approval: Approval, trigger_id: str) -> str | None:
+    async def _why(self, tenant: str, user: str, approval_id: str) -> Made:
+        """The dialog that asks for the reason, or why this person can't deny."""
+        approval = await approvals.find(self._engine.store, tenant, approval_id)
+        if approval is None:
+            return UNKNOWN
+        if (refusal := await self._refusal(tenant, user, approval, approves=False)) is not None:
+            return refusal
+        if approval.state != "pending":
+            return await self._too_late(tenant, approval_id)
         shown = words(f"*{escaped(neutral(approval.evidence.title))}*")
         reason = text_input("reason", "Why not?", hint="Shown on the card and told to the agent.", limit=REASON_LIMIT)
-        view = modal(REASON, "Deny", [shown, reason], submit="Deny", metadata=approval.id)
-        try:
-            await (await self._clients.of(tenant)).views_open(trigger_id=trigger_id, view=view)
-        except Exception as error:
-            structlog.get_logger().warning("dialog_not_opened", error=f"{type(error).__name__}: {error}")
-            return NOT_OPENED
-        return None
+        return modal(REASON, "Deny", [shown, reason], submit="Deny", metadata=approval.id)
 
     async def _decide(
         self, tenant: str, user: str, approval_id: str, decision: str, *, reason: str | None = None

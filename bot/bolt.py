@@ -78,7 +78,7 @@ def _authorize(clients: Clients) -> Callable[..., Awaitable[AuthorizeResult]]:
     async def authorize(enterprise_id: str | None, team_id: str | None, context: Any) -> AuthorizeResult | None:
         org_wide = bool(context.is_enterprise_install)
         for tenant in filter(None, (enterprise_id, team_id) if org_wide else (team_id, enterprise_id)):
-            found = await clients.known(tenant)
+            found = await clients.soon(tenant)  # an event has asked storage on its way here
             if found is not None:
                 context[TENANT] = tenant
                 return AuthorizeResult(
@@ -206,10 +206,9 @@ def _listen_to_ratings(bolt: AsyncApp, ratings: Ratings) -> None:
     async def rated(ack: Any, body: dict[str, Any], action: dict[str, Any], context: Any, respond: Any) -> None:
         context[REACHED] = True
         tenant = _tenant(context)
-        told, run_id = await ratings.clicked(tenant=tenant, user=str(body["user"]["id"]), action=action)
+        trigger_id = str(body.get("trigger_id") or "")
+        told = await ratings.clicked(tenant=tenant, user=str(body["user"]["id"]), action=action, trigger_id=trigger_id)
         await ack()
-        if run_id is not None:
-            await ratings.ask(tenant=tenant, trigger_id=str(body.get("trigger_id") or ""), run_id=run_id)
         await _tell(respond, told)
 
     @bolt.view(WHY)

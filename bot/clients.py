@@ -1,5 +1,6 @@
 """Slack clients by tenant. None of them retries by itself: a blind retry of a post is a second post."""
 
+import asyncio
 from collections import OrderedDict
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,6 +15,8 @@ REVOKED = frozenset({"account_inactive", "invalid_auth", "token_revoked"})
 """Slack's words for a token that nobody can use any more."""
 LIMIT = 10_000
 """Clients that are kept. One holds no connection, and is made anew at no cost."""
+SOON_S = 0.4
+"""How long a click or a command waits for storage to tell whose it is, where that was known before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +61,8 @@ class Clients:
         self._api_url = api_url
         self._timeout_s = timeout_s
         self._clients: OrderedDict[str, AsyncWebClient] = OrderedDict()
+        self._last: OrderedDict[str, Credentials] = OrderedDict()
+        self._asking: set[asyncio.Task[Credentials | None]] = set()
 
     async def of(self, tenant: str) -> AsyncWebClient:
         """The tenant's client. Raises UnknownTenantError."""
@@ -65,7 +70,38 @@ class Clients:
 
     async def known(self, tenant: str) -> Credentials | None:
         """The tenant's credentials, or None if the app is not installed there."""
-        return await self._source.credentials(tenant)
+        found = await self._source.credentials(tenant)
+        if found is None:
+            self._last.pop(tenant, None)
+            return None
+        self._last[tenant] = found
+        self._last.move_to_end(tenant)
+        while len(self._last) > LIMIT:
+            self._last.popitem(last=False)
+        return found
+
+    async def soon(self, tenant: str) -> Credentials | None:
+        """As `known`, but the last ones known here where storage takes longer.
+
+        For commands and clicks, with which Slack itself says that the app is installed there. A token that was replaced meanwhile is
+        refused by Slack, and does no harm.
+        """
+        last = self._last.get(tenant)
+        if last is None:
+            return await self.known(tenant)
+        task = asyncio.create_task(self.known(tenant))
+        done, _ = await asyncio.wait({task}, timeout=SOON_S)
+        if done:
+            return task.result()
+        self._asking.add(task)
+        task.add_done_callback(self._asked)
+        return last
+
+    def _asked(self, task: asyncio.Task[Credentials | None]) -> None:
+        """What storage said too late is remembered; that it said nothing is for whoever asks next."""
+        self._asking.discard(task)
+        if not task.cancelled():
+            task.exception()
 
     async def credentials(self, tenant: str) -> Credentials:
         """The tenant's credentials. Raises UnknownTenantError."""

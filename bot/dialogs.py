@@ -4,6 +4,8 @@ from typing import Any
 
 View = dict[str, Any]
 Block = dict[str, Any]
+NOTE = "note"
+"""The block in which a form that is shown again says why."""
 
 
 def modal(callback_id: str, title: str, blocks: list[Block], *, submit: str, metadata: str = "") -> View:
@@ -22,6 +24,29 @@ def modal(callback_id: str, title: str, blocks: list[Block], *, submit: str, met
 def notice(title: str, text: str) -> View:
     """A dialog that only tells something."""
     return {"type": "modal", "title": _plain(title[:24]), "close": _plain("Close"), "blocks": [words(text)]}
+
+
+def refilled(view: View, note: str) -> View:
+    """A form that was submitted, to be shown again as it was filled in, below what there is to say about it."""
+    kept = ("type", "callback_id", "title", "submit", "close", "private_metadata")
+    blocks = [block for block in view.get("blocks") or () if block.get("block_id") != NOTE]
+    said = {**words(note), "block_id": NOTE}
+    return {
+        **{name: view[name] for name in kept if name in view},
+        "blocks": [said, *(_filled(view, each) for each in blocks)],
+    }
+
+
+def _filled(view: View, block: Block) -> Block:
+    """An input with what was filled in as its first value."""
+    element = block.get("element")
+    if block.get("type") != "input" or not isinstance(element, dict):
+        return block
+    values = (view.get("state") or {}).get("values") or {}
+    state = dict((values.get(block.get("block_id")) or {}).get(element.get("action_id")) or {})
+    first = {"initial_value": state.get("value"), "initial_users": state.get("selected_users")}
+    bare = {name: value for name, value in element.items() if name not in first}
+    return {**block, "element": {**bare, **{name: value for name, value in first.items() if value}}}
 
 
 def words(text: str) -> Block:

@@ -8,6 +8,7 @@ from slack_bolt import BoltResponse
 from slack_bolt.async_app import AsyncApp
 from slack_bolt.request.async_request import AsyncBoltRequest
 
+from bot.acknowledgements import Acknowledgements
 from bot.bodies import Envelope
 from bot.bolt import AGAIN
 from bot.clients import Clients, CredentialsUnavailableError
@@ -23,11 +24,25 @@ class Dispatch:
         self._bolt = bolt
         self._clients = clients
         self._ingress = ingress
+        self._acknowledgements = Acknowledgements(clients)
 
     async def answer(self, envelope: Envelope, headers: Mapping[str, Any] | None = None) -> BoltResponse:
-        """400 can't be read, 503 not stored, so that it has to come again, else 200 with what the sender is to see."""
+        """400 can't be read, 503 not stored, so that it has to come again, else 200 with what the sender is to see.
+
+        Slack sends again what is an event. Commands, clicks and dialogs come once: they are answered in time and in words, whatever fails.
+        """
+        answering = self._answered(envelope, headers or {})
+        if envelope.get("type") == "event_callback" or "ssl_check" in envelope:
+            return await answering
+        return await self._acknowledgements.answer(envelope, answering)
+
+    async def close(self) -> None:
+        """Finish what goes on behind acknowledgements, or tell people that it was cut off."""
+        await self._acknowledgements.close()
+
+    async def _answered(self, envelope: Envelope, headers: Mapping[str, Any]) -> BoltResponse:
         try:
-            return await self._accepted(envelope, headers or {})
+            return await self._accepted(envelope, headers)
         except (StoreUnavailableError, CredentialsUnavailableError) as error:
             structlog.get_logger().warning("not_accepted", error=str(error))
             return BoltResponse(status=503, body=AGAIN)

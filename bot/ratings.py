@@ -1,11 +1,11 @@
 """Clicks on the buttons below an answer, and the reasons people give."""
 
-from typing import Any
+from typing import Any, Literal
 
 import structlog
 
 from agent.feedback import explained, rated
-from bot.clients import Clients
+from bot.opening import Dialogs, Made
 from bot.render.feedback import FIELD, REASON_LIMIT, reason_view
 from workflows import Engine
 from workflows.errors import RunNotFoundError
@@ -20,19 +20,32 @@ UNKNOWN = "This answer is not known here any more."
 class Ratings:
     """Keeps what people think of answers, one word a person, the latest."""
 
-    def __init__(self, engine: Engine, clients: Clients) -> None:
+    def __init__(self, engine: Engine, dialogs: Dialogs) -> None:
         self._engine = engine
-        self._clients = clients
+        self._dialogs = dialogs
 
-    async def clicked(self, *, tenant: str, user: str, action: dict[str, Any]) -> tuple[str, str | None]:
-        """Keep a rating. What the clicker is told, and the run to ask a reason for. Raises StoreUnavailableError."""
+    async def clicked(self, *, tenant: str, user: str, action: dict[str, Any], trigger_id: str) -> str:
+        """Keep a rating, and ask why where it is bad; returns what the clicker is told. Raises StoreUnavailableError.
+
+        The rating stands whether or not the question is shown.
+        """
         rating, _, run_id = str(action.get("value") or "").partition(":")
-        if rating not in ("good", "bad"):
-            return UNKNOWN, None
+        if rating == "good":
+            return THANKS[rating] if await self._kept(tenant, user, run_id, "good") else UNKNOWN
+        if rating != "bad":
+            return UNKNOWN
+        made, _ = await self._dialogs.open(tenant, trigger_id, self._why(tenant, user, run_id), title="What was wrong?")
+        return UNKNOWN if isinstance(made, str) else THANKS[rating]
+
+    async def _why(self, tenant: str, user: str, run_id: str) -> Made:
+        """The question why an answer was bad, once that it was is kept."""
+        return reason_view(run_id) if await self._kept(tenant, user, run_id, "bad") else UNKNOWN
+
+    async def _kept(self, tenant: str, user: str, run_id: str, rating: Literal["good", "bad"]) -> bool:
         try:
             row = await (await self._engine.run(run_id, tenant=tenant)).row()
         except RunNotFoundError:
-            return UNKNOWN, None
+            return False
         now = await self._engine.store.now()
         trace_id = row.trace_id or row.run_id
         await self._engine.store.write(
@@ -41,20 +54,12 @@ class Ratings:
                 row.run_id,
                 trace_id=trace_id,
                 user_id=user,
-                rating="good" if rating == "good" else "bad",
+                rating=rating,
                 at=now,
             )
         )
         structlog.get_logger().info("answer_rated", tenant=tenant, run_id=row.run_id, trace_id=trace_id, rating=rating)
-        return THANKS[rating], row.run_id if rating == "bad" else None
-
-    async def ask(self, *, tenant: str, trigger_id: str, run_id: str) -> None:
-        """Ask why. The rating stands whether or not the question is shown: a trigger lives for three seconds."""
-        try:
-            client = await self._clients.of(tenant)
-            await client.views_open(trigger_id=trigger_id, view=reason_view(run_id))
-        except Exception as error:
-            structlog.get_logger().info("reason_not_asked", error=f"{type(error).__name__}: {error}")
+        return True
 
     async def explained(self, *, tenant: str, user: str, view: dict[str, Any]) -> None:
         """Keep the reason somebody gave. Raises StoreUnavailableError."""

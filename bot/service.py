@@ -44,6 +44,7 @@ from bot.home import Home
 from bot.ingress import Ingress
 from bot.installs import INSTALLATIONS, Installs, tenant_of_installation
 from bot.oauth import InstallationStore
+from bot.opening import Dialogs
 from bot.people import SlackPeople
 from bot.ratings import Ratings
 from bot.render import SlackChannel
@@ -118,11 +119,12 @@ class Service:
             structlog.get_logger().warning(
                 "offline_model_in_production", unsafe="it understands a small grammar; set THREADLINE_MODEL"
             )
+        self.dialogs = Dialogs(self.clients)
         self.preferences = PreferenceBook(self.store)
         self.tools = Toolbox(self._tools())
         self.guidance = guidance or Guidance()
         self.agent = self._agent(self.model, before_tool)
-        self.dialog = SettingsDialog(self.preferences, self.platform, self.people, self.clients)
+        self.dialog = SettingsDialog(self.preferences, self.platform, self.people, self.dialogs)
         self.home = Home(self.store, self.platform, self.people, self.clients, self.tools)
         self.commands = self._commands()
         self.welcome = Welcome(self.engine, self.channel)
@@ -204,11 +206,11 @@ class Service:
             self.settings,
             clients=self.clients,
             ingress=self.ingress,
-            decisions=Decisions(self.engine, self.agent, self.people, self.channel, self.clients),
+            decisions=Decisions(self.engine, self.agent, self.people, self.channel, self.dialogs),
             commands=self.commands,
             dialog=self.dialog,
             home=self.home,
-            ratings=Ratings(self.engine, self.clients),
+            ratings=Ratings(self.engine, self.dialogs),
         )
         return Dispatch(bolt, self.clients, self.ingress)
 
@@ -232,6 +234,8 @@ class Service:
 
     async def close(self) -> None:
         """Hand over every run at its next step boundary and disconnect."""
+        if "dispatch" in self.__dict__:  # made when something is served
+            await self.dispatch.close()
         await self.rotation.close()
         await self.engine.close()
         await self.model.close()

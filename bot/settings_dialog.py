@@ -7,8 +7,8 @@ import structlog
 from agent.campaigns import AdPlatform, format_micros, parse_micros
 from agent.campaigns.money import MICROS, decimals
 from agent.preferences import GUIDANCE_LIMIT, PreferenceBook, Preferences, PreferencesChangedError
-from bot.clients import Clients
 from bot.dialogs import View, modal, notice, people_input, people_of, text_input, text_of
+from bot.opening import Dialogs, Made
 from bot.people import SlackPeople
 
 SETTINGS = "settings"
@@ -33,24 +33,26 @@ class SettingsError(ValueError):
 class SettingsDialog:
     """Opens the dialog for admins, and puts in force what they submit."""
 
-    def __init__(self, book: PreferenceBook, platform: AdPlatform, people: SlackPeople, clients: Clients) -> None:
+    def __init__(self, book: PreferenceBook, platform: AdPlatform, people: SlackPeople, dialogs: Dialogs) -> None:
         self._book = book
         self._platform = platform
         self._people = people
-        self._clients = clients
+        self._dialogs = dialogs
 
     async def open(self, tenant: str, user: str, trigger_id: str) -> str:
         """Open it; returns what the person is told. Raises StoreUnavailableError."""
+        made, shown = await self._dialogs.open(
+            tenant, trigger_id, self._view(tenant, user), title="Threadline settings"
+        )
+        if isinstance(made, str):
+            return made
+        return OPENED if shown else NOT_OPENED
+
+    async def _view(self, tenant: str, user: str) -> Made:
         refusal = await self._refusal(tenant, user)
         if refusal is not None:
             return refusal
-        view = settings_view(await self._book.of(tenant), (await self._platform.account(tenant)).currency)
-        try:
-            await (await self._clients.of(tenant)).views_open(trigger_id=trigger_id, view=view)
-        except Exception as error:
-            structlog.get_logger().warning("dialog_not_opened", error=f"{type(error).__name__}: {error}")
-            return NOT_OPENED
-        return OPENED
+        return settings_view(await self._book.of(tenant), (await self._platform.account(tenant)).currency)
 
     async def submitted(self, tenant: str, user: str, view: View) -> View | None:
         """Put it in force; a dialog that tells why not, or None. Raises SettingsError for fields, StoreUnavailableError."""

@@ -1,9 +1,24 @@
 """Answers by a command's `response_url`: five uses within thirty minutes, also in channels the app is not in."""
 
+import structlog
 from slack_sdk.webhook.async_client import AsyncWebhookClient
 
 from agent.channel import ChannelGoneError, ChannelUnavailableError
 from bot.render.posting import NO_BLOCKS, UNKNOWN, Post
+
+
+async def tell(url: str, text: str) -> None:
+    """Tell whoever typed or clicked a few words. Best effort: whatever they are about stands, or not, without them."""
+    if not url:
+        return
+    try:
+        client = AsyncWebhookClient(url, timeout=5, retry_handlers=[])
+        response = await client.send(text=text, response_type="ephemeral", replace_original=False)
+    except UNKNOWN as error:
+        structlog.get_logger().warning("person_not_told", error=f"{type(error).__name__}: {error}")
+        return
+    if response.status_code >= 400:
+        structlog.get_logger().warning("person_not_told", error=f"{response.status_code}: {response.body[:80]}")
 
 
 async def reply(url: str, post: Post) -> None:

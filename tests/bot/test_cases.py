@@ -23,6 +23,7 @@ LISTENING = "tests/bot/test_listening.py"
 DELIVERY = "tests/bot/test_delivery.py"
 EVENTS = "tests/bot/test_events.py"
 TEXT = "tests/bot/test_text.py"
+SLOW = "tests/bot/test_slow_storage.py"
 HERE = "tests/bot/test_cases.py"
 
 CASES: dict[int, tuple[str, ...]] = {
@@ -87,6 +88,14 @@ CASES: dict[int, tuple[str, ...]] = {
         "tests/bot/test_sockets.py::test_a_connection_that_hangs_half_open_is_noticed_by_its_missing_pongs",
         "tests/bot/test_sockets.py::test_an_envelope_under_way_when_its_connection_is_replaced_is_answered_once",
         "tests/bot/test_sockets.py::test_what_slack_sends_is_spread_over_the_connections",
+    ),
+    34: (
+        f"{SLOW}::test_a_command_is_acknowledged_in_time_and_its_end_is_told",
+        f"{SLOW}::test_a_click_is_acknowledged_in_time_and_decides_once",
+        f"{SLOW}::test_deny_and_say_why_opens_before_its_trigger_expires",
+        f"{SLOW}::test_settings_open_before_their_trigger_expires_and_are_saved_or_given_back",
+        f"{SLOW}::test_feedback_is_kept_and_asked_about",
+        f"{SLOW}::test_what_could_not_be_done_is_said_and_a_form_is_given_back",
     ),
     36: (f"{LISTENING}::test_the_root_and_what_was_said_before_the_mention_are_known_and_attributed",),
     37: (
