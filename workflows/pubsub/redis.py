@@ -18,8 +18,9 @@ class RedisPubSub(Bus):
     """A bus on Redis (>= 7) or Valkey. Processes with the same `url` and `prefix` share it.
 
     `consumer`: this process's name in groups; by default one of its own. `cluster`: the server is one node of a Redis Cluster, over
-    which the topics are spread by `partitions` (16, without a cluster 1), each with a blocking connection. `block_ms`: how long a blocking read lasts. `timeout_s`: after that a call gives up, so that a publisher waits
-    no longer for a server that is down or frozen. `policy`: a `Policy`'s fields by name, the same in every process.
+    which the topics are spread by `partitions` (16, without a cluster 1), each with a blocking connection. `block_ms`: how long a
+    blocking read lasts. `timeout_s`: after that a call gives up, so that a publisher waits no longer for a server that is down or
+    frozen. `policy`: a `Policy`'s fields by name, the same in every process.
     Connects at first use, and again for ever after a loss. Must be closed.
     """
 

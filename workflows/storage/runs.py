@@ -150,7 +150,8 @@ class Fork:
     """A copy of an ended run up to a record, to go on from there.
 
     Records with a `seq` below `cut` are copied with it, but for the paths of `leave_out`. Signals are copied but for what told the source
-    to stop or to step, unread where none of the copied records used them; answers only where one did, for they were given to its questions. `records` follow from `cut` on; `input` is the new run's.
+    to stop or to step, unread where none of the copied records used them; answers only where one did, for they were given to its
+    questions. `records` follow from `cut` on; `input` is the new run's.
     """
 
     run_id: str

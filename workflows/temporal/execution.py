@@ -50,8 +50,11 @@ class TemporalExecution:
 
     Processes of one `fleet` work each other's runs, and see no run of another: each version of a workflow has a task queue there, which those
     poll that know it. A step is given up for lost when it was not heard of for `heartbeat_s` seconds; a process that leaves waits `grace_s`
-    before it cuts off those that would be run again anyway, and longer for those that can't be undone. `concurrency` bounds the steps of one workflow carried out at once. What else is given goes to `temporalio.client.Client.connect`, such as `tls`, `api_key`, or a
+    before it cuts off those that would be run again anyway, and longer for those that can't be undone. `concurrency` bounds the steps of one
+    workflow carried out at once. What else is given goes to `temporalio.client.Client.connect`, such as `tls`, `api_key`, or a
     `data_converter` with a codec that encrypts; it must be made from `temporalio.contrib.pydantic.pydantic_data_converter`.
+
+    Raises ValueError for a fleet's name with a colon or a slash in it.
     """
 
     def __init__(
