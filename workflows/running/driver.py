@@ -214,6 +214,8 @@ class Driver:
             "version": handler.version,
             "input": FailedRun.of(run, state, failure).model_dump_json().encode(),
             "trace_id": run.trace_id,
+            "max_attempts": handler.max_attempts,
+            "deployment": run.deployment,
         }
         return (Insert(RUNS, values),)
 

@@ -132,7 +132,7 @@ class TestTakeover:
             await asyncio.Event().wait()
             return n
 
-        notice = workflow("notice").then(tell).commit()
+        notice = workflow("notice", max_attempts=3).then(tell).commit()
         flow = workflow("w", on_failure="notice", max_attempts=2).then(deadly).commit()
         async with boot(flow, notice, worker=False) as web:
             run = await web.start(flow, 1)
@@ -144,7 +144,9 @@ class TestTakeover:
             async with boot(flow, notice, lease_s=0.2) as engine:
                 await in_state(engine, run.id, RunState.DEAD)
                 await until(lambda: _truth(told))
+                (row,) = await engine.runs(tenant="default", workflow="notice")
         assert (told[0]["run_id"], told[0]["state"]) == (run.id, "dead")
+        assert row.max_attempts == 3
 
 
 async def _entered(entered: list[int], times: int) -> bool:
