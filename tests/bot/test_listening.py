@@ -269,14 +269,14 @@ class TestEdits:
     ) -> None:
         root = await bench.asked("@Threadline how are we?")
         await bench.answer(root)
-        reply = await bench.people.post_message("#campaigns", "@ada", "my secret is 42", thread_ts=root)
+        reply = await bench.people.post_message("#campaigns", "@ada", "my secret is an aardvark", thread_ts=root)
         await bench.answer(root, count=2)
         await bench.people.delete_message("#campaigns", "@ada", reply)
         await bench.settled(channel=CHANNEL)
         await bench.people.post_message("#campaigns", "@ada", "what was it?", thread_ts=root)
         await bench.answer(root, count=3)
         seen = "\n".join(message.text for message in listener.requests[-1].messages)
-        assert "42" not in seen
+        assert "aardvark" not in seen
         assert f"message {reply} of Ada Keller (U0ADA) was deleted" in seen
 
     async def test_an_unfurl_is_no_edit_and_neither_is_our_own(self, bench: Bench, listener: Listener) -> None:
