@@ -186,7 +186,8 @@ def a_live_run_has_an_owner_a_timer_or_a_wait(snapshot: Snapshot) -> Iterator[st
             yield f"run {run.run_id} is {run.state} with owner {run.owner}"
         if run.state is RunState.READY and run.available_at is None:
             yield f"run {run.run_id} is ready and never due"
-        if run.state is RunState.SUSPENDED and run.cancel_requested:
+        failed = any(row["status"] == "failed" for row in snapshot.records.get(run.run_id, ()))
+        if run.state is RunState.SUSPENDED and run.cancel_requested and not failed:
             yield f"run {run.run_id} sleeps although somebody asked it to stop"
         if run.state.live == (run.finished_at is not None):
             yield f"run {run.run_id} is {run.state}, finished at {run.finished_at}"

@@ -77,7 +77,11 @@ WEAKNESSES = (
     _statement("STEP does not look at the fence", STEP, "fence = ?2 and "),
     _statement("the clean end does not look at the inbox", STEP, "inbox_seq = ?5 and not cancel_requested", "true"),
     _statement("SUSPEND does not look at the fence", SUSPEND, "fence = ?2 and ", at="suspend"),
-    _statement("SUSPEND does not look at the inbox", SUSPEND, "and inbox_seq = ?3 and not cancel_requested"),
+    _statement(
+        "SUSPEND does not look at the inbox",
+        SUSPEND,
+        "and inbox_seq = ?3\n   and (not cancel_requested or exists (select 1 from steps where run_id = ?1 and status = 'failed'))",
+    ),
     _statement("END does not look at the fence", END, "fence = ?2 and ", at="end"),
     _statement("CLAIM does not raise the fence", TAKE, "fence = fence + 1, "),
     _statement("STEP does not consume signals", "set consumed_by = ?2", "consumed_by = ?2", "consumed_by = null"),

@@ -54,6 +54,7 @@ class Recorder:
         self._pending: list[StepBatch] = []
         self.added = 0
         self._durable = False
+        self._unsure: StepBatch | None = None
         self._quiet = asyncio.Event()
         self._quiet.set()
         self._lost: StaleFence | None = None
@@ -77,20 +78,22 @@ class Recorder:
 
     def drop(self) -> None:
         """Forget what is buffered: it can't be committed."""
-        self._pending, self._durable = [], False
+        self._pending, self._durable, self._unsure = [], False, None
 
     async def flush(self, *, everything: bool = False) -> None:
         """Commit what is buffered, if any of it has to be, or `everything`, and wait for what is being committed. Raises StaleFence."""
         self._durable = self._durable or (everything and bool(self._pending))
-        if not self._durable and self._lost is None and self._quiet.is_set():
+        if not self._durable and self._unsure is None and self._lost is None and self._quiet.is_set():
             return
         async with self._writing():
+            await self._make_sure()
             if self._durable:
                 await self._commit(self._take())
 
     async def finish(self, output: bytes, *, inbox_seen: int) -> bool:
         """Commit what is buffered and end the run as done. False: the inbox moved or a cancel came; what was buffered is kept."""
         async with self._writing():
+            await self._make_sure()
             kept, durable = list(self._pending), self._durable
             batch = replace(
                 self._take(), done=True, output=output, inbox_seen=inbox_seen, successor_id=str(uuid7()), wakes_parent=self._has_parent
@@ -164,7 +167,11 @@ class Recorder:
         )
 
     async def _commit(self, batch: StepBatch) -> StepOutcome:
-        outcome: StepOutcome = await self._insist(lambda: self._store.step(self._run_id, self._fence, batch))
+        try:
+            outcome: StepOutcome = await self._insist(lambda: self._store.step(self._run_id, self._fence, batch))
+        except asyncio.CancelledError:
+            self._unsure = batch
+            raise
         if not outcome.owned and not (batch.done and outcome.recorded):
             raise StaleFence(f"run {self._run_id} is no longer held under fence {self._fence}")
         if not outcome.recorded and not batch.done:
@@ -176,6 +183,12 @@ class Recorder:
         if batch.children:
             self._dispatched(batch.children)
         return outcome
+
+    async def _make_sure(self) -> None:
+        """Send the batch again whose write was cut off, as by the time limit of the step that made it: it may hold what others finished."""
+        if self._unsure is not None:
+            batch, self._unsure = self._unsure, None
+            await self._commit(batch)
 
     async def _insist(self, operation: Callable[[], Any]) -> Any:
         """Ask again while storage is away: each operation may be sent twice. Gives up when the lease is lost."""

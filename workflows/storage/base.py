@@ -188,7 +188,9 @@ class Store(Protocol):
         ...
 
     async def suspend(self, run_id: str, fence: int, *, inbox_seen: int, until: datetime | None) -> bool:
-        """Let go of a run until a signal or `until` (None: only a signal). False: the fence is stale, the inbox moved, or a cancel came."""
+        """Let go of a run until a signal or `until` (None: only a signal). False: the fence is stale, the inbox moved, or a cancel came
+        before the run had failed.
+        """
         ...
 
     async def run(self, run_id: str, *, tenant: str | None = None) -> RunRow | None:

@@ -154,3 +154,35 @@ async def _is(seen: list[int], wanted: list[int]) -> bool:
 
 async def _recorded(run: Run[Any], path: str) -> bool:
     return path in [record.path for record in await run.steps()]
+
+
+@pytest.mark.store_only("a run that waits is held by no worker of a store")
+async def test_an_undo_that_waits_long_lets_go_also_of_a_run_that_was_asked_to_stop(boot: Boot) -> None:
+    """It would be walked again and again, at the full speed of its worker, until the wait is over."""
+    undone = list[int]()
+
+    class Busy(Exception):
+        retry_after_s = 3600.0
+
+    async def undo(n: int) -> None:
+        undone.append(n)
+        if len(undone) == 1:
+            raise Busy
+
+    flow = workflow("w").then(undone_by(undo)).then(boom).commit()
+    async with boot(flow) as engine:
+        run = await engine.start(flow, 1)
+        await in_state(engine, run.id, RunState.SUSPENDED)
+        fence = (await run.row()).fence
+        await run.cancel()
+
+        async def let_go_again() -> bool:
+            row = await run.row()
+            return row.state is RunState.SUSPENDED and row.fence > fence
+
+        await until(let_go_again)
+        await move_clock(engine, timedelta(hours=2))
+        engine.worker.wake()
+        with pytest.raises(RunFailedError, match="failed"):
+            await run.result(timeout=10)
+    assert undone == [2, 2]

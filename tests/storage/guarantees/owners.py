@@ -174,7 +174,7 @@ async def nothing_sleeps_on_a_message_that_comes_meanwhile(table: Weakenable) ->
     assert not slept
 
 
-@given_by(Part(SUSPEND, " and not cancel_requested"))
+@given_by(Part(SUSPEND, r"and \(not cancel_requested or .*\)\)"))
 async def nothing_sleeps_on_a_stop(table: Weakenable) -> None:
     await cancels(table.store)
     assert not await table.store.suspend("R", 1, inbox_seen=2, until=None)

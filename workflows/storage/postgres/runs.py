@@ -59,8 +59,10 @@ ENDED = "select state = $2 and fence = $3 from runs where run_id = $1"
 # $1 run $2 fence $3 inbox seen $4 until
 SUSPEND = f"""
 update runs set state = 'suspended', owner = null, attempts = 0, available_at = coalesce($4::timestamptz, 'infinity')
- where run_id = $1 and fence = $2 and {RUNNING} and inbox_seq = $3 and not cancel_requested returning true
+ where run_id = $1 and fence = $2 and {RUNNING} and inbox_seq = $3
+   and (not cancel_requested or exists (select from steps where run_id = $1 and status = 'failed')) returning true
 """
+"""A run with a failure is past cancelling: what undoes its work may wait, whoever has asked it to stop."""
 
 # $1 run $2 tenant or null
 RUN = f"select {RUN_COLUMNS} from runs where run_id = $1 and ($2::text is null or tenant = $2)"

@@ -41,7 +41,8 @@ MARK_DEAD = "update signals set consumed_by = '$dead' where run_id = ?1 and seq 
 # ?1 run ?2 fence ?3 inbox seen ?4 until
 SUSPEND = """
 update runs set state = 'suspended', owner = null, attempts = 0, available_at = ?4
- where run_id = ?1 and fence = ?2 and state = 'running' and inbox_seq = ?3 and not cancel_requested returning 1
+ where run_id = ?1 and fence = ?2 and state = 'running' and inbox_seq = ?3
+   and (not cancel_requested or exists (select 1 from steps where run_id = ?1 and status = 'failed')) returning 1
 """
 
 # ?1 run ?2 tenant or null
