@@ -1,6 +1,7 @@
 """Workers: what they claim, what they leave, what they hand over. One suite, every store."""
 
 import asyncio
+import contextlib
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -391,3 +392,36 @@ class TestRecovery:
             gates.open.set()
             async with boot(gated, lease_s=0.2):
                 await in_state(web, run.id, RunState.DONE)
+
+
+async def test_a_step_that_ignores_its_cancellation_does_not_end_the_worker_that_was_reaped(boot: Boot) -> None:
+    begun, free = asyncio.Event(), asyncio.Event()
+
+    @step(effect=Effect.READ)
+    async def stubborn(n: int) -> int:
+        begun.set()
+        while not free.is_set():
+            with contextlib.suppress(asyncio.CancelledError):
+                await free.wait()
+        return n
+
+    @step(effect=Effect.READ)
+    async def quick(n: int) -> int:
+        return n
+
+    stuck, good = workflow("stuck").then(stubborn).commit(), workflow("good").then(quick).commit()
+    async with boot(stuck, good, lease_s=0.3) as engine:
+        await engine.start(stuck, 1)
+        await begun.wait()
+        assert engine.worker is not None
+        reaped = engine.worker.worker_id
+        await engine.store.unregister(reaped)
+
+        async def is_another() -> bool:
+            return engine.worker.worker_id != reaped and engine.worker.worker_id in await engine.store.workers()
+
+        try:
+            await until(is_another)
+            assert await (await engine.start(good, 1)).result(timeout=10) == 1
+        finally:
+            free.set()

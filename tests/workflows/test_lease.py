@@ -37,13 +37,33 @@ class Flaky:
         return self.alive
 
 
+async def beating(lease: Lease, clock: Ticking, *, seconds: int) -> None:
+    for _ in range(seconds):
+        clock.now += 1
+        await lease.renew()
+
+
 async def test_only_a_worker_that_held_its_lease_for_a_whole_one_may_judge_others() -> None:
     clock, store = Ticking(), Flaky()
     lease = Lease(store, lease_s=10, clock=clock)  # type: ignore[arg-type]
     assert not lease.seasoned
     await lease.register()
     assert not lease.seasoned
-    clock.now += 10
+    await beating(lease, clock, seconds=10)
+    assert lease.seasoned
+
+
+async def test_one_that_was_frozen_judges_nobody_until_it_has_beaten_for_a_whole_lease() -> None:
+    """Its machine may have been: then the others were as silent as itself. It would even reap its own lease."""
+    clock, store = Ticking(), Flaky()
+    lease = Lease(store, lease_s=10, clock=clock)  # type: ignore[arg-type]
+    await lease.register()
+    await beating(lease, clock, seconds=10)
+    clock.now += 60
+    assert not lease.seasoned
+    assert await lease.renew()
+    assert not lease.seasoned
+    await beating(lease, clock, seconds=10)
     assert lease.seasoned
 
 
@@ -52,16 +72,16 @@ async def test_an_outage_begins_the_wait_anew() -> None:
     clock, store = Ticking(), Flaky()
     lease = Lease(store, lease_s=10, clock=clock)  # type: ignore[arg-type]
     await lease.register()
-    clock.now += 10
+    await beating(lease, clock, seconds=10)
     store.away = True
     with pytest.raises(StoreUnavailableError):
         await lease.renew()
     assert not lease.seasoned
     store.away = False
     assert await lease.renew()
-    clock.now += 9
+    await beating(lease, clock, seconds=9)
     assert not lease.seasoned
-    clock.now += 1
+    await beating(lease, clock, seconds=1)
     assert lease.seasoned
 
 

@@ -26,6 +26,7 @@ class Lease:
         self._deployment = deployment
         self._clock = clock or time.monotonic
         self._beating_since: float | None = None
+        self._beaten_at = 0.0
         self.lease_s = lease_s
         self.beat_s = beat_s or lease_s / 3
         self.worker_id = str(uuid4())
@@ -34,7 +35,7 @@ class Lease:
         """Take it. Raises StoreUnavailableError."""
         host = f"{socket.gethostname()}:{os.getpid()}"
         await self._store.register(self.worker_id, host=host, deployment=self._deployment, lease=self._length)
-        self._beating_since = self._clock()
+        self._beating_since = self._beaten_at = self._clock()
 
     async def renew(self) -> bool:
         """False: it was reaped, and everything held under it belongs to others now. Raises StoreUnavailableError."""
@@ -43,8 +44,9 @@ class Lease:
         except StoreUnavailableError:
             self._beating_since = None
             raise
-        if alive and self._beating_since is None:
+        if alive and (self._beating_since is None or self._overdue):
             self._beating_since = self._clock()
+        self._beaten_at = self._clock()
         return alive
 
     def replace(self) -> None:
@@ -55,9 +57,16 @@ class Lease:
     @property
     def seasoned(self) -> bool:
         """Whether its own beats have succeeded for a full lease: only then may it judge others by their silence, for until then storage
-        may have been away for all of them.
+        may have been away for all of them. One that was frozen with its machine has been as silent as they were.
         """
-        return self._beating_since is not None and self._clock() - self._beating_since >= self.lease_s
+        if self._beating_since is None or self._overdue:
+            return False
+        return self._clock() - self._beating_since >= self.lease_s
+
+    @property
+    def _overdue(self) -> bool:
+        """Whether its own lease has run out, by this process's clock."""
+        return self._clock() - self._beaten_at >= self.lease_s
 
     @property
     def _length(self) -> timedelta:

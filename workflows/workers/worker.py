@@ -23,6 +23,9 @@ from workflows.workers.slots import Slots
 PATIENCE_S = 25.0
 """How long a leaving worker waits for what can't be undone before it gives it back anyway."""
 
+STUBBORN_S = 1.0
+"""How long a worker waits for tasks it has cancelled."""
+
 
 class Worker:
     """One process's worker.
@@ -223,8 +226,8 @@ class Worker:
         async with self._claiming:
             tasks = self._held.abandon()
             self._lease.replace()
-        await _ended(tasks)
         await self._lease.register()
+        await _ended(tasks)
 
     async def _reap_forever(self) -> None:
         while True:
@@ -248,6 +251,8 @@ class Worker:
 
 
 async def _ended(tasks: list[asyncio.Task[None]]) -> None:
+    """Cancel them. One whose step does not let itself be cancelled is left behind: what it writes has a stale fence."""
     for task in tasks:
         task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)
+    if tasks:
+        await asyncio.wait(tasks, timeout=STUBBORN_S)
