@@ -32,7 +32,7 @@ from workflows.storage.schema import Write
 from workflows.tracing import Fan, SpanSink, Tracer
 from workflows.tracing.lost import close_lost
 from workflows.tracing.store import StoreSink
-from workflows.values import check, encode
+from workflows.values import check, check_ids, encode
 from workflows.workers.clock import Clock, Sweep
 from workflows.workers.doctor import Finding, diagnose
 from workflows.workers.lease import Lease
@@ -188,6 +188,7 @@ class Engine:
     def _new(
         self, workflow: Workflow[Any, Any], value: Any, *, tenant: str, key: str | None, run_id: str | None
     ) -> NewRun:
+        check_ids(tenant, key, run_id)
         where = f"the input of {workflow.id}"
         data = encode(check(value, workflow.input, where=where), workflow.input, where=where)
         own = run_id or str(uuid7())
@@ -233,7 +234,7 @@ class Engine:
         `dedup_key` is the outside event's: one that was accepted before in this tenant is a duplicate, and nothing is done. A run that is
         started so begins with the value None, which the workflow's input type has to take. Raises InputError.
         """
-        _check_name(name)
+        _check_name(name, dedup_key)
         new = self._new(workflow, None, tenant=tenant, key=key, run_id=None)
         data = encode(payload, Any, where=f"the signal {name!r}")
         outcome = await self.execution.signal_with_start(
@@ -272,7 +273,8 @@ class Engine:
         """Give a signal to a known live run. The outcome's run_id is None if there is no such run, if it has ended, or if the signal was there
         before (`duplicate`). Without a `dedup_key` no two signals are the same. Raises InputError.
         """
-        _check_name(name)
+        _check_name(name, dedup_key)
+        check_ids(tenant, run_id)
         data = encode(payload, Any, where=f"the signal {name!r}")
         outcome = await self.execution.runs.signal(
             run_id, tenant=tenant, name=name, dedup_key=dedup_key or str(uuid7()), payload=data
@@ -355,6 +357,9 @@ def _limits(queues: Sequence[str] | Mapping[str, int], concurrency: int) -> Mapp
     return queues if isinstance(queues, Mapping) else dict.fromkeys(queues, concurrency)
 
 
-def _check_name(signal: str) -> None:
+def _check_name(signal: str, dedup_key: str | None) -> None:
     if not signal or signal.startswith("$"):
         raise InputError(f"a signal can't be called {signal!r}: names that begin with $ are the engine's own")
+    if dedup_key is not None and dedup_key.startswith("$"):
+        raise InputError(f"a signal can't have the key {dedup_key!r}: keys that begin with $ are the engine's own")
+    check_ids(signal, dedup_key)

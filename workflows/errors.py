@@ -192,9 +192,14 @@ def describe(error: BaseException) -> dict[str, Any]:
     causes: list[list[str]] = []
     cause = _cause(error)
     while cause is not None and len(causes) < 5:
-        causes.append([type(cause).__name__, str(cause)[:500]])
+        causes.append([type(cause).__name__, _said(cause, 500)])
         cause = _cause(cause)
-    return {"type": type(error).__name__, "message": str(error)[:2000], "causes": causes}
+    return {"type": type(error).__name__, "message": _said(error, 2000), "causes": causes}
+
+
+def _said(error: BaseException, most: int) -> str:
+    """What it says, as text that can be stored: the name of a file may hold half a surrogate pair."""
+    return str(error)[:most].encode("utf-8", "replace").decode()
 
 
 def _cause(error: BaseException) -> BaseException | None:

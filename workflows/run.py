@@ -5,8 +5,6 @@ import contextlib
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from pydantic_core import to_json
-
 from workflows.definition.authored import walked_workflow
 from workflows.errors import (
     AlreadyResumedError,
@@ -24,7 +22,7 @@ from workflows.running.fork import cut_of, left_out, node_at
 from workflows.running.snapshot import Snapshot, fold
 from workflows.running.suspension import Suspension, answer_key, answer_name, open_suspensions, progress
 from workflows.storage.base import Fork, Record, RunRow, RunState, Status
-from workflows.values import check, decode, encode
+from workflows.values import check, decode, encode, encode_plain
 
 if TYPE_CHECKING:
     from workflows.definition.graph import Workflow
@@ -253,7 +251,7 @@ class Run(Generic[Out]):
         """
         row, waiting = await self.row(), await self._waiting()
         target = path if path is not None else self._only(waiting)
-        payload = to_json(value)
+        payload = encode_plain(value, where="the answer")
         found = next((each for each in waiting if each.path == target and number in (None, each.number)), None)
         if found is None:
             await self._check_repeat(target, number, payload)

@@ -5,10 +5,15 @@ from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
-from pydantic_core import PydanticSerializationError
+from pydantic_core import PydanticSerializationError, from_json, to_json
 from typing_extensions import is_typeddict
 
 from workflows.errors import BlobMissingError, InputError
+
+DEEPEST = 200
+"""Levels of a value that can be read from storage."""
+LONGEST_ID = 1000
+"""Bytes: three of them fit into one entry of a PostgreSQL index."""
 
 
 class Interrupted(BaseModel):
@@ -44,12 +49,38 @@ def check(value: Any, type_: Any, *, where: str) -> Any:
         raise _mismatch(error, type_, where) from None
 
 
+def check_ids(*texts: str | None) -> None:
+    """Raise InputError unless every text can be an id or a key in any store: `LONGEST_ID` bytes of UTF-8, without NUL."""
+    for text in filter(None, texts):
+        try:
+            fit = len(text.encode()) <= LONGEST_ID and "\0" not in text
+        except UnicodeEncodeError:
+            fit = False
+        if not fit:
+            raise InputError(f"{text[:50]!r} is no id or key: at most {LONGEST_ID} bytes of UTF-8, and no NUL")
+
+
 def encode(value: Any, type_: Any, *, where: str) -> bytes:
     """`value` as JSON bytes. Raises InputError if it is not JSON-able."""
     try:
-        return adapter(type_).dump_json(value)
+        return _readable(adapter(type_).dump_json(value))
     except (PydanticSerializationError, TypeError, ValueError) as error:
         raise InputError(f"{where} returned a value that can't be stored as JSON: {error}") from None
+
+
+def encode_plain(value: Any, *, where: str) -> bytes:
+    """A value of no declared type as JSON bytes. Raises InputError if it is not JSON-able."""
+    try:
+        return _readable(to_json(value))
+    except (PydanticSerializationError, TypeError, ValueError) as error:
+        raise InputError(f"{where} can't be stored as JSON: {error}") from None
+
+
+def _readable(data: bytes) -> bytes:
+    """JSON that can be read again: the parser takes fewer levels than the writer. Raises ValueError."""
+    if data.count(b"[") + data.count(b"{") > DEEPEST:
+        from_json(data)
+    return data
 
 
 def decode(data: bytes | None, type_: Any, *, where: str) -> Any:

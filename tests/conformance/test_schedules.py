@@ -244,6 +244,17 @@ class TestByHand:
         assert (await engine.schedules.run_now("s", tenant="T1", key="click-2")).run_id != one.run_id
         assert len(await engine.runs(tenant="T1")) == 2
 
+    async def test_two_tenants_whose_names_run_into_each_other_have_runs_of_their_own(
+        self, engine: Engine, work: Work
+    ) -> None:
+        runs = set()
+        for tenant, name in (("a", "b/c"), ("a/b", "c")):
+            await engine.schedule(name, work.flow, 1, spec="@yearly", tz="UTC", tenant=tenant)
+            firing = await engine.schedules.run_now(name, tenant=tenant, key="k")
+            assert firing.run_state is not None
+            runs.add(firing.run_id)
+        assert len(runs) == 2
+
     async def test_its_rule_for_overlaps_holds(self, engine: Engine, work: Work) -> None:
         work.gate.clear()
         await put(engine, work)

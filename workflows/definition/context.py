@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeVar, overload
 from uuid import UUID, uuid5
 
 import structlog
-from pydantic_core import to_json
 
 from workflows.definition.state import State
 from workflows.errors import Bailed, InputError
@@ -17,6 +16,7 @@ from workflows.storage.base import NewRun, RunRow, Signal
 from workflows.storage.schema import Write
 from workflows.tracing.base import Span
 from workflows.tracing.tracer import current_span
+from workflows.values import encode_plain
 
 if TYPE_CHECKING:
     from workflows.definition.graph import Workflow
@@ -246,7 +246,7 @@ class StepContext:
 
         It is recorded as the step's end; what the step attached is committed, and it is not compensated later.
         """
-        raise Bailed(to_json(value))
+        raise Bailed(encode_plain(value, where=f"what {self.path} bails out with"))
 
     @overload
     async def suspend(self, payload: Any, *, resume: type[T]) -> T: ...

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from workflows.values import adapter, check
+from workflows.errors import InputError
+from workflows.values import adapter, check, encode_plain
 
 
 class State:
@@ -43,11 +44,18 @@ class State:
     def checked(self, changes: Mapping[str, Any]) -> dict[str, Any]:
         """`changes` as JSON-able values, if the state may take them. Raises InputError naming each field that is wrong."""
         if self._schema is None:
-            plain: dict[str, Any] = adapter(dict[str, Any]).dump_python(dict(changes), mode="json")
-            return plain
+            return self._plain(dict(changes), dict[str, Any])
         whole = check({**self._values, **changes}, self._schema, where="the state of the run")
-        dumped = adapter(self._schema).dump_python(whole, mode="json")
-        return {key: dumped[key] for key in changes if key in dumped}
+        dumped = self._plain(whole, self._schema)
+        if unknown := sorted(changes.keys() - dumped.keys()):
+            raise InputError(f"the state of the run has no {', '.join(unknown)}; it has {', '.join(sorted(dumped))}")
+        return {key: dumped[key] for key in changes}
+
+    @staticmethod
+    def _plain(values: Any, type_: Any) -> dict[str, Any]:
+        plain: dict[str, Any] = adapter(type_).dump_python(values, mode="json")
+        encode_plain(plain, where="the state of the run")
+        return plain
 
     def apply(self, changes: Mapping[str, Any], *, seq: int = 0) -> None:
         """Set what a step recorded under `seq` (0: it is being recorded now, after all that was loaded)."""

@@ -1,6 +1,7 @@
 """One try of a step: its time limit, what cancels it from within, and what a step gives that was cut off."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from workflows.definition.context import StepContext
@@ -9,15 +10,15 @@ from workflows.errors import StepCancelledError, StepFailedError
 from workflows.values import Interrupted, fits
 
 
-async def attempt(step: Step[Any, Any], ctx: StepContext, value: Any) -> Any:
-    """Call the step within its time limit. Raises what it raises, TimeoutError, and StepCancelledError if it cancelled itself."""
+async def attempt(step: Step[Any, Any], ctx: StepContext, call: Callable[[], Awaitable[Any]]) -> Any:
+    """Await what `call` does for the step within its time limit. Raises what it raises, TimeoutError, and StepCancelledError if it cancelled itself."""
     task = asyncio.current_task()
     assert task is not None
     outer = task.cancelling()
     try:
         if step.timeout_s is None:
-            return await step(value, ctx)
-        return await _within(step.timeout_s, step, ctx, value)
+            return await call()
+        return await _within(step.timeout_s, ctx, call)
     except asyncio.CancelledError:
         if task.cancelling() > outer:
             raise
@@ -25,10 +26,10 @@ async def attempt(step: Step[Any, Any], ctx: StepContext, value: Any) -> Any:
         raise StepCancelledError(f"step {ctx.path} cancelled itself") from None
 
 
-async def _within(seconds: float, step: Step[Any, Any], ctx: StepContext, value: Any) -> Any:
+async def _within(seconds: float, ctx: StepContext, call: Callable[[], Awaitable[Any]]) -> Any:
     try:
         async with asyncio.timeout(seconds) as limit:
-            return await step(value, ctx)
+            return await call()
     except TimeoutError:
         if limit.expired():
             raise TimeoutError(f"step {ctx.path} took longer than {seconds} s") from None

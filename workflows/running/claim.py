@@ -20,7 +20,7 @@ from workflows.running.suspension import answer_key, progress, question, questio
 from workflows.storage.base import NewRun, Record, RunRow, Signal, Status, Store
 from workflows.storage.schema import Write
 from workflows.tracing import Tracer, current_span
-from workflows.values import check, decode, encode
+from workflows.values import check, decode, encode, encode_plain
 
 if TYPE_CHECKING:
     from workflows.definition.context import StepContext
@@ -223,7 +223,8 @@ class Claim:
         """Commit a note at `path!name` now, unless it is there already."""
         if f"{path}!{name}" in self.records:
             return
-        record = Record(f"{path}!{name}", Status.NOTE, to_json(value), started_at=None)
+        data = encode_plain(value, where=f"the note {name!r} of {path}")
+        record = Record(f"{path}!{name}", Status.NOTE, data, started_at=None)
         self.records[record.path] = record
         self.recorder.add(record, writes=writes)
         await self.recorder.flush()

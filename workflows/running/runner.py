@@ -133,9 +133,10 @@ class StepRunner:
         return f"{path}{f'~{tries}' if tries else ''}!intent{f'#{entries}' if entries else ''}"
 
     @staticmethod
-    async def _reconcile(step: Step[Any, Any], ctx: StepContext, value: Any) -> Any:
+    async def _found(step: Step[Any, Any], ctx: StepContext, value: Any) -> Any:
+        """What an earlier try has left in the outside world, or None; looked for within the time limit of a try."""
         assert step.reconcile is not None
-        return await step.reconcile(ctx.idempotency_key, value, ctx)
+        return await attempt(step, ctx, partial(step.reconcile, ctx.idempotency_key, value, ctx))
 
     def _tried(self, path: str) -> int:
         tries = 0
@@ -151,7 +152,7 @@ class StepRunner:
             tries += 1
             ctx = self._context(path, tries, recovered=recovered)
             try:
-                found = await self._reconcile(step, ctx, value) if recovered and effect is Effect.RECONCILE else None
+                found = await self._found(step, ctx, value) if recovered and effect is Effect.RECONCILE else None
                 output = found if found is not None else await self._call(step, ctx, value, effect)
                 return self._finish(step, ctx, output, effect)
             except Bailed as bailed:
@@ -170,7 +171,7 @@ class StepRunner:
     async def _call(self, step: Step[Any, Any], ctx: StepContext, value: Any, effect: Effect) -> Any:
         """What can't be undone is awaited to its end when the run is asked to stop; what would be run again anyway is not."""
         with nullcontext() if effect.needs_intent else self._claim.interruption.window():
-            return await attempt(step, ctx, value)
+            return await attempt(step, ctx, partial(step, value, ctx))
 
     def _finish(self, step: Step[Any, Any], ctx: StepContext, output: Any, effect: Effect) -> Any:
         where = f"step {ctx.path}"

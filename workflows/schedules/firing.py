@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
+from urllib.parse import quote
 from uuid import uuid5
 
 import structlog
@@ -87,7 +88,7 @@ def run_of(schedule: Schedule, firing: Firing, newest: Newest) -> NewRun:
 
 def run_id_of(tenant: str, name: str, what: str) -> str:
     """The id of a firing's run: one for each time (or key of a firing by hand) of a schedule."""
-    return str(uuid5(NAMESPACE, f"{tenant}/{name}@{what}"))
+    return str(uuid5(NAMESPACE, f"{quote(tenant, safe='')}/{name}@{what}"))  # or "a" with "b/c" would be "a/b" with "c"
 
 
 def unless_started(schedule: Schedule) -> tuple[FiringStatus, str]:

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, Literal
 
 import structlog
@@ -183,8 +184,8 @@ class Activities:
         found = None
         if call.recovered and effect is Effect.RECONCILE:
             assert step.reconcile is not None
-            found = await step.reconcile(ctx.idempotency_key, value, ctx)
-        output = found if found is not None else await attempt(step, ctx, value)
+            found = await attempt(step, ctx, partial(step.reconcile, ctx.idempotency_key, value, ctx))
+        output = found if found is not None else await attempt(step, ctx, partial(step, value, ctx))
         output = check(output, step.output, where=f"the output of step {call.path}")
         return output, encode(output, step.output, where=f"step {call.path}")
 

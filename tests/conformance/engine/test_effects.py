@@ -113,6 +113,29 @@ class TestEffects:
                 assert await (await second.run(run.id)).result(timeout=10) == (42 if happened else 43)
         assert len(calls) == (1 if happened else 2)
 
+    async def test_looking_has_the_time_limit_of_a_try(self, boot: Boot) -> None:
+        started = asyncio.Event()
+
+        async def look(key: str, value: int, ctx: StepContext) -> int | None:
+            await asyncio.Event().wait()
+            return None
+
+        @step(effect=Effect.RECONCILE, reconcile=look, timeout=1.5)
+        async def post(n: int) -> int:
+            started.set()
+            await asyncio.Event().wait()
+            return n
+
+        flow = workflow("w").then(post).commit()
+        async with boot(flow) as first:
+            run = await first.start(flow, 1)
+            await started.wait()
+            await kill(first)
+            await move_clock(first, timedelta(minutes=1))
+            async with boot(flow, lease_s=0.2) as second:
+                with pytest.raises(RunFailedError, match="took longer"):
+                    await (await second.run(run.id)).result(timeout=10)
+
     async def test_a_time_out_after_the_start_is_interrupted_not_failed(self, boot: Boot) -> None:
         @step(effect=Effect.IRREVERSIBLE, timeout=0.02)
         async def spend(n: int) -> int | Interrupted:

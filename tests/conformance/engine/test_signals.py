@@ -171,4 +171,6 @@ async def test_a_name_of_the_engines_own_is_refused(boot: Boot) -> None:
             await engine.signal(run.id, "$price", 1)
         with pytest.raises(InputError, match=r"\$price"):
             await engine.signal_with_start(flow, tenant="default", key="k", name="$price", dedup_key="d", payload=1)
+        with pytest.raises(InputError, match=r"\$cancel"):  # or no cancel would ever reach the run
+            await engine.signal(run.id, "price", 1, dedup_key="$cancel")
         assert [each.run_id for each in await engine.runs(tenant="default")] == [run.id]

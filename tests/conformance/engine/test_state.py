@@ -73,6 +73,18 @@ async def test_a_value_that_does_not_fit_its_type_fails_the_step_and_names_the_f
             await (await engine.start(flow, 1)).result(timeout=10)
 
 
+async def test_a_field_that_its_type_does_not_have_fails_the_step_and_is_named(boot: Boot) -> None:
+    @step(effect=READ)
+    async def wrong(n: int, ctx: StepContext) -> int:
+        ctx.set_state(totel=3)
+        return n
+
+    flow = workflow("w", state=Spent).then(wrong).commit()
+    async with boot(flow) as engine:
+        with pytest.raises(RunFailedError, match="totel"):
+            await (await engine.start(flow, 1)).result(timeout=10)
+
+
 async def test_conditions_and_maps_may_ask_for_it(boot: Boot) -> None:
     def enough(n: int, count: int, state: Spent) -> bool:
         return state.total >= 9
