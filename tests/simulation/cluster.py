@@ -9,7 +9,7 @@ from tests.simulation.loop import Process, VirtualLoop
 from tests.simulation.network import Link, LossyBus, Passing, Trace, Weather, pass_by
 from workflows import Engine, Workflow
 from workflows.pubsub import Policy
-from workflows.pubsub.memory import MemoryLog
+from workflows.pubsub.memory_log import MemoryLog
 from workflows.storage import StoreUnavailableError
 from workflows.tracing import Span
 

@@ -11,7 +11,7 @@ from typing import Any
 from tests.simulation.loop import Process
 from workflows.pubsub import Event, Policy, PubSubUnavailableError
 from workflows.pubsub.bus import Bus
-from workflows.pubsub.memory import MemoryLog
+from workflows.pubsub.memory_log import MemoryLog
 from workflows.storage import StoreUnavailableError
 
 
