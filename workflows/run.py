@@ -232,9 +232,8 @@ class Run(Generic[Out]):
     # Suspensions
 
     async def suspensions(self) -> list[Suspension]:
-        """What the run asks for and nobody has answered, in the order it was asked."""
-        await self.row()
-        return await self._waiting()
+        """What the run asks for and nobody has answered, in the order it was asked. One that has ended asks for nothing."""
+        return await self._waiting() if (await self.row()).state.live else []
 
     async def _waiting(self) -> list[Suspension]:
         # The inbox first: an answer leaves it for the records.

@@ -57,7 +57,7 @@ def authored(
 
 def define(spec: Mapping[str, Any], value: Any, runner: Workflow[Definition, Any]) -> Definition:
     """A definition that holds, for `runner`, a workflow that `authored` made. Raises SpecError, InputError for the value."""
-    definition = Definition(spec=dict(spec), value=value)
+    definition = check({"spec": spec, "value": value}, Definition, where="a workflow written at run time")
     workflow = walked_workflow(runner, definition)
     where = f"the input of {workflow.id}"
     plain = from_json(encode(check(value, workflow.input, where=where), workflow.input, where=where))

@@ -75,6 +75,12 @@ class TestAuthored:
                 await engine.author(spec(then("double"), on_failure="notice"), 3)
             assert await engine.runs(tenant="default") == []
 
+    @pytest.mark.parametrize("what", [None, [], {5: 6}, "then"])
+    async def test_what_is_no_spec_at_all_is_refused_too(self, boot: Boot, what: Any) -> None:
+        async with boot(catalogue=CATALOGUE, worker=False) as engine:
+            with pytest.raises((SpecError, InputError)):
+                await engine.author(what, 1)
+
     async def test_without_a_catalogue_nothing_can_be_written(self, boot: Boot) -> None:
         async with boot() as engine:
             with pytest.raises(NoExecutorError, match="catalogue"):

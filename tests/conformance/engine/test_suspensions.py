@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from tests.conformance.engine.steps import READ, double, increment
+from tests.conformance.engine.steps import READ, boom, double, increment
 from tests.conformance.engines import Boot, in_state, until
 from workflows import Effect, Engine, Interrupted, Run, RunState, StepContext, step, workflow
-from workflows.errors import AlreadyResumedError, InputError, StateError
+from workflows.errors import AlreadyResumedError, InputError, RunFailedError, StateError
 
 
 class Verdict(BaseModel):
@@ -331,3 +331,19 @@ async def _numbers(run: Run[Any], wanted: dict[str, int]) -> bool:
 
 async def _asks(run: Run[Any], path: str) -> bool:
     return path in {each.path for each in await run.suspensions()}
+
+
+async def test_a_run_that_ended_while_an_arm_waited_asks_for_nothing_any_more(boot: Boot) -> None:
+    @step(effect=READ)
+    async def ask(n: int, ctx: StepContext) -> int:
+        answer: int = await ctx.suspend("?", resume=int)
+        return answer
+
+    flow = workflow("w").parallel(ask, boom).commit()
+    async with boot(flow) as engine:
+        run = await engine.start(flow, 1)
+        with pytest.raises(RunFailedError):
+            await run.result(timeout=10)
+        assert await run.suspensions() == []
+        with pytest.raises(StateError):
+            await run.resume(1, path="ask")
