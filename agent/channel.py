@@ -181,7 +181,14 @@ class ChannelUnavailableError(Exception):
 
 
 class ChannelGoneError(Exception):
-    """The place can't be posted to any more (archived, removed, uninstalled): an operator or the owner must act."""
+    """The place can't be posted to any more (archived, removed, uninstalled): an operator or the owner must act.
+
+    `place`: what is the matter with this one place, in words, where the app itself is well.
+    """
+
+    def __init__(self, message: str, *, place: str = "") -> None:
+        super().__init__(message)
+        self.place = place
 
 
 DELIVERY_RETRY = Retry(

@@ -118,6 +118,9 @@ def _schedules(schedules: Sequence[Schedule], time_zone: str) -> str:
 def _schedule(entry: Schedule, time_zone: str) -> str:
     kind, _, channel = entry.name.partition(":")
     where = f"<#{channel}>" if channel.startswith(("C", "G")) else "a direct message"
+    if entry.paused:
+        why = f": {escaped(entry.paused_reason)}" if entry.paused_reason else ""
+        return f"• A {escaped(kind)} in {where}: stopped{why}."
     return f"• A {escaped(kind)} in {where}: {explain(entry.spec)} ({escaped(entry.tz)}). Next: {moment(entry.next_at, time_zone)}."
 
 

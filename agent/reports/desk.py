@@ -9,7 +9,8 @@ from agent.campaigns import Period, PeriodError, parse_period
 from agent.campaigns.performance import clock_of
 from agent.models.base import Person
 from agent.reports.recurrence import cron_of
-from agent.reports.workflows import ReportRequest, Reports
+from agent.reports.request import ReportRequest, schedule_name
+from agent.reports.workflows import Reports
 from agent.tools import Tool, ToolContext, ToolError, tool
 from workflows import Effect, Engine, InputError, Schedule
 from workflows.ids import NAMESPACE
@@ -36,16 +37,16 @@ class ReportDesk:
         spec = cron_of(when)
         request = ReportRequest(channel=channel, asker=asker, period="last week", title=SUMMARY_TITLE)
         return await self._engine.schedule(
-            _name(channel), self._reports.summary, request, spec=spec, tz=asker.time_zone, tenant=tenant
+            schedule_name(channel), self._reports.summary, request, spec=spec, tz=asker.time_zone, tenant=tenant
         )
 
     async def scheduled(self, *, tenant: str, channel: str) -> Schedule | None:
         """The channel's summary, if there is one."""
-        return await self._engine.store.schedule(tenant=tenant, name=_name(channel))
+        return await self._engine.store.schedule(tenant=tenant, name=schedule_name(channel))
 
     async def unschedule(self, *, tenant: str, channel: str) -> bool:
         """End the channel's summaries. False: there were none."""
-        return await self._engine.schedules.delete(_name(channel), tenant=tenant)
+        return await self._engine.schedules.delete(schedule_name(channel), tenant=tenant)
 
     def tools(self) -> tuple[Tool, ...]:
         """The model's tools."""
@@ -123,7 +124,3 @@ def _place(ctx: ToolContext) -> tuple[str, str]:
     if ctx.thread is None:
         raise ToolError("this only works in a conversation")
     return ctx.thread.channel, ctx.thread.root
-
-
-def _name(channel: str) -> str:
-    return f"summary:{channel}"

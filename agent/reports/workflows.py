@@ -2,36 +2,20 @@
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Protocol
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
 from agent.campaigns import AdPlatform, CampaignLookupError, PeriodError
 from agent.campaigns.performance import Window, choose, clock_of, measure
-from agent.channel import DELIVERY_RETRY, Delivered, Notes
-from agent.models.base import Person
+from agent.channel import DELIVERY_RETRY, Delivered
 from agent.reports.document import Document
 from agent.reports.narrative import document
+from agent.reports.notices import NOTICE, SUMMARY, Publisher, make_notice
+from agent.reports.request import ReportRequest
 from agent.thread import Thread
-from workflows import Effect, FailedRun, Retry, StepContext, Workflow, step, workflow
+from workflows import Effect, Retry, StepContext, Workflow, step, workflow
 from workflows.schedules import delivered
-
-NOTICE = "report-notice"
-SORRY = "Something broke on our side; order it again, or ask an operator if it happens twice."
-
-
-class ReportRequest(BaseModel):
-    """What to report on and where. `root` empty: to the channel itself. `reply_url`: where to answer if the channel can't be posted to."""
-
-    model_config = ConfigDict(frozen=True)
-
-    channel: str
-    root: str = ""
-    asker: Person
-    campaigns: tuple[str, ...] | str = "all"
-    period: str = "last week"
-    title: str = "Campaign report"
-    reply_url: str | None = None
 
 
 class Gathered(BaseModel):
@@ -41,20 +25,6 @@ class Gathered(BaseModel):
 
     request: ReportRequest
     document: Document
-
-
-class Publisher(Protocol):
-    """Posts documents."""
-
-    async def publish(
-        self, thread: Thread, document: Document, *, delivery_id: str, reply_url: str | None, notes: Notes
-    ) -> Delivered:
-        """Post a document, exactly once. Raises ChannelUnavailableError, ChannelGoneError."""
-        ...
-
-    async def find(self, thread: Thread, *, delivery_id: str, notes: Notes) -> Delivered | None:
-        """The whole of it, if it stands there already."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,24 +78,10 @@ def make_reports(platform: AdPlatform, publisher: Publisher) -> Reports:
         """A summary's schedule shows that it was delivered."""
         ctx.write(delivered(ctx.run_id, tenant=ctx.tenant, status="delivered", at=datetime.now(UTC)))
 
-    async def apologise(failed: FailedRun, ctx: StepContext) -> Delivered:
-        """Say where the report was promised that there is none."""
-        request = ReportRequest.model_validate(failed.input)
-        thread = Thread(tenant=ctx.tenant, channel=request.channel, root=request.root)
-        words = Document(
-            summary=f"I could not make this: {request.title}.",
-            body=f"I could not make this: **{request.title}**. {SORRY}",
-        )
-        ctx.write(delivered(failed.run_id, tenant=ctx.tenant, status="failed", at=datetime.now(UTC)))
-        return await publisher.publish(
-            thread, words, delivery_id=f"{failed.run_id}:notice", reply_url=request.reply_url, notes=ctx
-        )
-
     gathering = step(id="gather", effect=Effect.READ, retry=Retry(times=4, base=0.5, cap=30))(gather)
     publishing = step(id="publish", effect=Effect.RECONCILE, reconcile=find, retry=DELIVERY_RETRY)(publish)
-    apology = step(id="apologise", effect=Effect.IDEMPOTENT, retry=DELIVERY_RETRY)(apologise)
     return Reports(
-        notice=workflow(NOTICE).then(apology).commit(),
+        notice=make_notice(publisher),
         report=workflow("report", on_failure=NOTICE).then(gathering).then(publishing).commit(),
-        summary=workflow("summary", on_failure=NOTICE).then(gathering).then(publishing).commit(),
+        summary=workflow(SUMMARY, on_failure=NOTICE).then(gathering).then(publishing).commit(),
     )

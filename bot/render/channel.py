@@ -11,6 +11,7 @@ from slack_sdk.errors import SlackApiError
 
 from agent.channel import Card, ChannelGoneError, ChannelUnavailableError, Delivered, Draft, Notes
 from agent.models.base import Person
+from agent.reports import LostPlace
 from agent.reports.document import Document
 from agent.thread import Thread
 from bot.clients import Clients, code_of
@@ -18,6 +19,7 @@ from bot.render.cards import card_blocks, card_text
 from bot.render.documents import document_blocks, document_markdown
 from bot.render.drafts import Drafts
 from bot.render.feedback import feedback_block
+from bot.render.lost import lost_text
 from bot.render.pacing import Pacer
 from bot.render.parts import fenced_tables, parts
 from bot.render.posting import REFUSED_FORMS, Post, Posting
@@ -151,11 +153,23 @@ class SlackChannel:
         try:
             with _refusals():
                 return Delivered(message_ids=(await self._post(post, notes),))
-        except ChannelGoneError:
+        except ChannelGoneError as gone:
             if reply_url is None:
                 raise
-            await reply(reply_url, post)
+            try:
+                await reply(reply_url, post)
+            except ChannelGoneError:
+                raise gone from None
             return Delivered(message_ids=())
+
+    async def tell_lost(
+        self, tenant: str, user_id: str, lost: LostPlace, *, delivery_id: str, notes: Notes
+    ) -> Delivered:
+        thread = Thread(tenant=tenant, channel=await self.conversation(tenant, user_id), root="")
+        text = lost_text(lost)
+        post = Post(thread, delivery_id, 0, text, [{"type": "section", "text": {"type": "mrkdwn", "text": text}}], text)
+        with _refusals():
+            return Delivered(message_ids=(await self._posting.once(post, notes),))
 
     # Cards
 

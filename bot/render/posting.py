@@ -28,16 +28,23 @@ SKEW = timedelta(seconds=60)
 """How much earlier than the intent a message is looked for: Slack's clock is not ours."""
 
 GONE = {
-    "channel_not_found",
-    "is_archived",
-    "not_in_channel",
     "account_inactive",
     "token_revoked",
     "invalid_auth",
-    "restricted_action",
     "thread_not_found",
     "cannot_reply_to_message",
 }
+LOST = {
+    "channel_not_found": "it is deleted, or I may not see it",
+    "is_archived": "it is archived",
+    "not_in_channel": "I am not a member of it any more",
+    "restricted_action": "I am not allowed to post there",
+    "restricted_action_non_threadable_channel": "nobody may answer in threads there",
+    "restricted_action_read_only_channel": "only some people may post there",
+    "restricted_action_thread_only_channel": "only answers in threads may be posted there",
+}
+"""What is the matter with a channel, by Slack's word for it. What is left in GONE is the matter with the app, or with a thread."""
+GONE |= LOST.keys()
 NO_BLOCKS = {"invalid_blocks", "msg_blocks_too_long", "invalid_blocks_format"}
 REFUSED_FORMS = NO_BLOCKS | {"msg_too_long", "msg_blocks_too_many", "invalid_attachments", "markdown_text_conflict"}
 """What Slack refuses in one form and may take in another one."""
@@ -246,7 +253,7 @@ def _meaning(error: SlackApiError) -> Exception:
     if code == "token_expired":  # remembered past its end, on a machine that slept: the next look refreshes it
         return ChannelUnavailableError("Slack: token_expired", retry_after_s=1.0, maybe_posted=False)
     if code in GONE:
-        return ChannelGoneError(f"Slack: {code}")
+        return ChannelGoneError(f"Slack: {code}", place=LOST.get(code, ""))
     if status >= 500 or code in ("internal_error", "fatal_error", "service_unavailable", "request_timeout", "not_json"):
         return ChannelUnavailableError(f"Slack: {code or status}", retry_after_s=0.5)
     return error

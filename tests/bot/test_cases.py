@@ -24,6 +24,7 @@ DELIVERY = "tests/bot/test_delivery.py"
 EVENTS = "tests/bot/test_events.py"
 TEXT = "tests/bot/test_text.py"
 SLOW = "tests/bot/test_slow_storage.py"
+LOST = "tests/bot/test_lost_channels.py"
 HERE = "tests/bot/test_cases.py"
 
 CASES: dict[int, tuple[str, ...]] = {
@@ -96,6 +97,11 @@ CASES: dict[int, tuple[str, ...]] = {
         f"{SLOW}::test_settings_open_before_their_trigger_expires_and_are_saved_or_given_back",
         f"{SLOW}::test_feedback_is_kept_and_asked_about",
         f"{SLOW}::test_what_could_not_be_done_is_said_and_a_form_is_given_back",
+    ),
+    35: (
+        f"{LOST}::test_the_schedule_ends_and_its_owner_is_told_once",
+        f"{LOST}::test_a_channel_where_the_app_may_not_post_is_lost_too",
+        f"{LOST}::test_it_is_put_right_by_an_invitation_and_the_command",
     ),
     36: (f"{LISTENING}::test_the_root_and_what_was_said_before_the_mention_are_known_and_attributed",),
     37: (

@@ -21,8 +21,7 @@ from agent.models.base import (
     TextDelta,
     ToolCall,
 )
-from agent.reports import Document, ReportDesk, Reports, make_reports
-from agent.reports.workflows import ReportRequest
+from agent.reports import Document, LostPlace, ReportDesk, ReportRequest, Reports, make_reports
 from agent.thread import Thread
 from agent.tools import Evidence, Tool, Toolbox, ToolContext, ToolError, tool
 from bot.backends import TABLES
@@ -66,11 +65,16 @@ class Publisher:
         self, thread: Thread, document: Document, *, delivery_id: str, reply_url: str | None, notes: Notes
     ) -> Delivered:
         if thread.channel == "gone":
-            raise ChannelGoneError("the channel was deleted")
+            raise ChannelGoneError("the channel was deleted", place="it is deleted")
         return Delivered(message_ids=(delivery_id,))
 
     async def find(self, thread: Thread, *, delivery_id: str, notes: Notes) -> Delivered | None:
         return None
+
+    async def tell_lost(
+        self, tenant: str, user_id: str, lost: LostPlace, *, delivery_id: str, notes: Notes
+    ) -> Delivered:
+        return Delivered(message_ids=(delivery_id,))
 
 
 def _tools() -> list[Tool]:

@@ -1,7 +1,7 @@
 """Schedules: cron expressions, intervals and single times in IANA time zones, fired once by any number of clocks."""
 
 from workflows.schedules.firing import Newest, fire_due, start_queued
-from workflows.schedules.schedules import Schedules, delivered, describe
+from workflows.schedules.schedules import Schedules, delivered, describe, paused
 from workflows.schedules.timing import Spec, explain, next_fire, zone
 
 __all__ = [
@@ -13,6 +13,7 @@ __all__ = [
     "explain",
     "fire_due",
     "next_fire",
+    "paused",
     "start_queued",
     "zone",
 ]

@@ -13,7 +13,7 @@ from workflows.schedules.occurrences import upcoming
 from workflows.schedules.timing import Spec, explain, times_of, written
 from workflows.storage.base import CatchUp, Firing, FiringStatus, Overlap, Schedule, Store
 from workflows.storage.schema import Select, Update
-from workflows.storage.tables import FIRINGS
+from workflows.storage.tables import FIRINGS, SCHEDULES
 from workflows.values import check, encode
 
 In = TypeVar("In")
@@ -165,6 +165,11 @@ def delivered(run_id: str, *, tenant: str, status: Delivery, at: datetime, detai
     """
     values = {"delivery": status, "delivery_detail": detail[:500] or None, "delivered_at": at}
     return Update(FIRINGS, {"tenant": tenant, "run_id": run_id}, values)
+
+
+def paused(name: str, *, tenant: str, reason: str) -> Update:
+    """The write that pauses a schedule; it rides in the commit of the step that found out why. There need be no such schedule."""
+    return Update(SCHEDULES, {"tenant": tenant, "name": name}, {"paused": True, "paused_reason": reason[:500]})
 
 
 def _first(spec: str, tz: str, *, now: datetime, starts_at: datetime | None) -> datetime | None:

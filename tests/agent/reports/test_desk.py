@@ -9,7 +9,7 @@ from pydantic_core import from_json
 from agent.campaigns import CAMPAIGN_TABLES, SandboxPlatform
 from agent.channel import Delivered, Notes
 from agent.models.base import Person
-from agent.reports import Document, ReportDesk, make_reports
+from agent.reports import Document, LostPlace, ReportDesk, make_reports
 from agent.thread import Thread
 from agent.tools import Toolbox, ToolContext, ToolError
 from workflows import Engine, RunState
@@ -28,6 +28,11 @@ class Silent:
 
     async def find(self, thread: Thread, *, delivery_id: str, notes: Notes) -> Delivered | None:
         return None
+
+    async def tell_lost(
+        self, tenant: str, user_id: str, lost: LostPlace, *, delivery_id: str, notes: Notes
+    ) -> Delivered:
+        return Delivered(message_ids=(delivery_id,))
 
 
 async def ordered(**arguments: Any) -> tuple[dict[str, Any] | str, int]:

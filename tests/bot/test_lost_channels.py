@@ -1,0 +1,142 @@
+"""Case 35: a channel that is gone when a summary is due ends its schedule and is told to its owner, once."""
+
+import pytest
+
+from agent.reports import ReportRequest
+from bot.emulator.workspace import Channel
+from tests.bot.bench import BOT, NORTHWIND, Bench
+from tests.waiting import until
+from workflows import Schedule
+
+DAY_S = 24 * 3600
+
+
+def channel_of(bench: Bench, name: str = "campaigns") -> Channel:
+    found = bench.emulator.slack.workspaces[NORTHWIND].channel_named(name)
+    assert found is not None
+    return found
+
+
+async def entry(bench: Bench, channel: str = "C0CAMPAIGNS") -> Schedule:
+    found = await bench.service.desk.scheduled(tenant=NORTHWIND, channel=channel)
+    assert found is not None
+    return found
+
+
+async def told(bench: Bench, user: str = "@ada") -> list[str]:
+    return [each["plain"] for each in await bench.people.messages(f"dm:{user}") if "could not post" in each["plain"]]
+
+
+async def disabled(bench: Bench) -> None:
+    async def stopped() -> bool:
+        return (await entry(bench)).paused and bool(await told(bench))
+
+    await until(stopped, "the schedule to be disabled and its owner to be told")
+    await bench.idle()
+
+
+def archived(bench: Bench) -> None:
+    channel_of(bench).is_archived = True
+
+
+def removed(bench: Bench) -> None:
+    channel_of(bench).members.remove(BOT)
+
+
+def deleted(bench: Bench) -> None:
+    del bench.emulator.slack.workspaces[NORTHWIND].channels["C0CAMPAIGNS"]
+
+
+@pytest.mark.parametrize(
+    "lose, why", [(archived, "it is archived"), (removed, "not a member of it"), (deleted, "it is deleted")]
+)
+@pytest.mark.parametrize("storage", ["sqlite", "servers"], indirect=True)
+async def test_the_schedule_ends_and_its_owner_is_told_once(bench: Bench, lose: object, why: str) -> None:
+    await bench.people.command("#campaigns", "@ada", "/summaries", "daily at 9:00")
+    await bench.people.command("#general", "@ada", "/summaries", "daily at 9:00")
+    assert callable(lose)
+    lose(bench)
+    await bench.time_passes(DAY_S)
+    await disabled(bench)
+    for _ in range(2):
+        await bench.time_passes(DAY_S)
+        await bench.idle()
+    [words] = await told(bench)
+    assert why in words
+    assert "/invite" in words
+    assert await told(bench, "@ben") == []
+    assert not (await entry(bench, "C0GENERAL")).paused, "other channels' summaries go on"
+    assert why in str((await entry(bench)).paused_reason)
+
+
+@pytest.mark.parametrize("code", ["restricted_action", "restricted_action_read_only_channel"])
+async def test_a_channel_where_the_app_may_not_post_is_lost_too(bench: Bench, code: str) -> None:
+    await bench.people.command("#campaigns", "@ada", "/summaries", "daily at 9:00")
+    await bench.people.fault(
+        "chat.postMessage", "error", error=code, times=2
+    )  # the summary, and the word of its failure
+    await bench.time_passes(DAY_S)
+    await disabled(bench)
+    [words] = await told(bench)
+    assert "may" in words or "not allowed" in words
+
+
+async def test_it_is_put_right_by_an_invitation_and_the_command(bench: Bench) -> None:
+    await bench.people.command("#campaigns", "@ada", "/summaries", "daily at 9:00")
+    removed(bench)
+    await bench.time_passes(DAY_S)
+    await disabled(bench)
+    answer = await bench.people.command("#campaigns", "@ada", "/summaries")
+    assert "They are stopped: I am not a member of it any more." in answer["response"]["text"]
+    await bench.people.open_home("@ada", "home")
+
+    async def shown() -> bool:
+        return "stopped: I am not a member" in str((await bench.people.views("@ada"))["home"])
+
+    await until(shown, "the Home tab to say so")
+    await bench.people.command("#campaigns", "@ada", "/invite", "@Threadline")
+    await bench.people.command("#campaigns", "@ada", "/summaries", "daily at 9:00")
+    assert not (await entry(bench)).paused
+    await bench.time_passes(DAY_S)
+
+    async def posted() -> bool:
+        return any("Weekly summary" in each["plain"] for each in await bench.people.messages("#campaigns"))
+
+    await until(posted, "the summary")
+    await bench.idle()
+    assert len(await told(bench)) == 1
+
+
+async def test_a_failure_that_is_not_the_channels_leaves_the_schedule_alone(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def broken(*args: object, **options: object) -> None:
+        raise ValueError("no such account")
+
+    await bench.people.command("#campaigns", "@ada", "/summaries", "daily at 9:00")
+    monkeypatch.setattr(bench.service.platform, "account", broken)
+    await bench.time_passes(DAY_S)
+
+    async def said() -> bool:
+        return any("could not make this" in each["plain"] for each in await bench.people.messages("#campaigns"))
+
+    await until(said, "the word of its failure")
+    await bench.idle()
+    assert not (await entry(bench)).paused
+    assert await told(bench) == []
+
+
+async def test_a_report_that_can_not_be_posted_is_told_to_whoever_ordered_it(bench: Bench) -> None:
+    """Ordered in conversation, so that there is no address to answer at; the channel goes while it is made."""
+    await bench.people.fault("chat.postMessage", "error", error="is_archived", times=2)
+    service = bench.service
+    asker = await service.people.person(NORTHWIND, "U0ADA")
+    await service.desk.order(ReportRequest(channel="C0CAMPAIGNS", asker=asker), tenant=NORTHWIND, key="one")
+
+    async def there() -> bool:
+        return bool(await told(bench))
+
+    await until(there, "the word to whoever ordered it")
+    await bench.idle()
+    [words] = await told(bench)
+    assert "order it again" in words
