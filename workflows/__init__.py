@@ -32,6 +32,7 @@ from workflows.errors import (
     StateError,
     StepCancelledError,
     StepFailedError,
+    StepPanickedError,
     UnsupportedError,
     WorkflowError,
 )
@@ -101,6 +102,7 @@ __all__ = [
     "StepCancelledError",
     "StepContext",
     "StepFailedError",
+    "StepPanickedError",
     "StoreUnavailableError",
     "Suspension",
     "UnsupportedError",

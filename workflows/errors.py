@@ -16,6 +16,7 @@ WorkflowError
 ├── DivergedError              a recorded run does not fit the graph: its version was not raised
 ├── StepFailedError            a step failed for good; carries type, message and causes as values
 ├── StepCancelledError         a step was cancelled from within; tried again like any failure
+├── StepPanickedError          a step raised what is no Exception; tried again like any failure
 ├── IterationLimitError        a loop passed its bound
 ├── NoBranchError              no condition of a branch held and it has no `otherwise`
 ├── BlobMissingError           ask an operator: a large value of this run is gone from storage
@@ -111,6 +112,10 @@ class StepFailedError(WorkflowError):
 
 class StepCancelledError(WorkflowError):
     """Something inside a step cancelled it: a leaked cancel scope, a library's own task."""
+
+
+class StepPanickedError(WorkflowError):
+    """A step raised something that is no `Exception`, as extensions written in Rust do when they panic."""
 
 
 class IterationLimitError(WorkflowError):

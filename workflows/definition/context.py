@@ -77,6 +77,7 @@ class Attached:
         self.children: list[NewRun] = []
         self.state: dict[str, Any] = {}
         self.suspensions = 0
+        self.asking = False
 
 
 class StepContext:

@@ -181,6 +181,11 @@ class Claim:
                 raise Suspended(seen=seen) from None
             ctx.attached.consumed.append(signal.seq)
             return value
+        if ctx.attached.asking:
+            raise InputError(
+                f"step {ctx.path} asks two things at once; ask one after the other, or in arms of their own"
+            )
+        ctx.attached.asking = True
         await self.note(ctx.path, question_name(number), question(payload, resume), ())
         raise Suspended(seen=seen)
 

@@ -146,7 +146,7 @@ class Driver:
         left = await claim.recorder.suspend(inbox_seen=seen, until=suspended.until)
         return Left.SUSPENDED if left else None
 
-    async def give_up(self, claim: Claim, error: Exception) -> Left:
+    async def give_up(self, claim: Claim, error: BaseException) -> Left:
         """End a run that the engine itself can't go on with. Raises StoreUnavailableError."""
         claim.rewind(await self._still_ours(claim))
         claim.recorder.drop()

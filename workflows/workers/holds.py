@@ -8,7 +8,7 @@ from functools import partial
 
 import structlog
 
-from workflows.errors import Cancelled, Draining
+from workflows.errors import Cancelled, ControlFlow, Draining
 from workflows.pubsub.base import PubSub
 from workflows.running.claim import Claim
 from workflows.running.driver import Driver, Left
@@ -116,14 +116,16 @@ class Holds(Mapping[str, Held]):
             structlog.get_logger().warning("run_given_back", error=str(error))
             await asyncio.sleep(self._poll_s)  # or it would be claimed and given back as fast as storage can refuse
             return Left.RELEASED
-        except Exception as error:
+        except (ControlFlow, asyncio.CancelledError, KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException as error:  # also what is no Exception, such as a panic in a condition
             structlog.get_logger().exception("run_broke_its_worker")
             return await self._given_up(claim, error)
         if left is Left.SUSPENDED:
             lifecycle.suspended(run)
         return left
 
-    async def _given_up(self, claim: Claim, error: Exception) -> Left:
+    async def _given_up(self, claim: Claim, error: BaseException) -> Left:
         """A fault of the engine itself would come again on every worker: the run fails, and says so. If even that fails, it is given
         back with its attempt counted, a little later each time, until it is dead.
         """

@@ -284,3 +284,40 @@ async def test_an_idempotent_step_never_shows_two_values_under_one_key(boot: Boo
             result = await (await second.run(run.id)).result(timeout=10)
     assert len(seen) == 2
     assert {(key, at) for key, at in seen} == {(seen[0][0], result)}
+
+
+class Panic(BaseException):
+    """What extensions raise that are written in Rust."""
+
+
+@pytest.mark.store_only("Temporal's own worker takes what is no exception for its end")
+@pytest.mark.parametrize("looped", [False, True], ids=["in a step", "in a condition"])
+async def test_what_is_no_exception_fails_the_run_once(boot: Boot, *, looped: bool) -> None:
+    """Its task would end without a word, and the run would be given back and taken up again for ever."""
+    calls, undone = list[int](), list[int]()
+
+    async def undo(n: int) -> None:
+        undone.append(n)
+
+    @step(effect=Effect.IDEMPOTENT, compensate=undo)
+    async def pay(n: int) -> int:
+        return n
+
+    @step(effect=READ)
+    async def panics(n: int) -> int:
+        calls.append(n)
+        if looped:
+            return n
+        raise Panic("at the disco")
+
+    def condition(n: int) -> bool:
+        raise Panic("at the disco")
+
+    begun = workflow("w").then(pay)
+    flow = (begun.dowhile(panics, condition, max_iterations=2) if looped else begun.then(panics)).commit()
+    async with boot(flow) as engine:
+        run = await engine.start(flow, 1)
+        with pytest.raises(RunFailedError, match="at the disco"):
+            await run.result(timeout=10)
+    assert calls == [1]
+    assert undone == ([] if looped else [1])

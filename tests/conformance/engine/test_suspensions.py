@@ -347,3 +347,17 @@ async def test_a_run_that_ended_while_an_arm_waited_asks_for_nothing_any_more(bo
         assert await run.suspensions() == []
         with pytest.raises(StateError):
             await run.resume(1, path="ask")
+
+
+@pytest.mark.store_only("an activity asks one thing and is over")
+async def test_a_step_that_asks_two_things_at_once_fails_and_says_so(boot: Boot) -> None:
+    """Only the last question of a step is open: the other could never be answered."""
+
+    @step(effect=READ)
+    async def ask(n: int, ctx: StepContext) -> list[int]:
+        return list(await asyncio.gather(ctx.suspend("a", resume=int), ctx.suspend("b", resume=int)))
+
+    flow = workflow("w").then(ask).commit()
+    async with boot(flow) as engine:
+        with pytest.raises(RunFailedError, match="two things at once"):
+            await (await engine.start(flow, 1)).result(timeout=10)
