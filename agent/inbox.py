@@ -18,6 +18,8 @@ from workflows import Signal, StepContext
 from workflows.storage import Store
 
 SYSTEM = Person(id="system", name="system")
+LINES_IN = 5
+"""Model calls of a turn after which a further line is for the next one, so that somebody who writes on and on is answered."""
 
 
 @dataclass(slots=True)
@@ -30,6 +32,7 @@ class _Taken:
     approved: list[CallRef]
     news: int = 0
     first: str = ""
+    lines: bool = False
 
     def asked(self, person: Person, message_id: str) -> None:
         """Count a request of somebody's."""
@@ -60,8 +63,12 @@ class Inbox:
         return await self.drain(turn, ctx)
 
     async def drain(self, turn: Turn, ctx: StepContext) -> Turn:
-        """Take in what has arrived since, before the next model call. A turn that has its answer takes in no more."""
-        if turn.state in ("answered", "exhausted"):
+        """Take in what has arrived since, before the next model call.
+
+        A turn that has its answer takes in no more, unless it is of lines: those that came while the answer was made belong to it, too.
+        """
+        more = turn.lines and turn.iteration < LINES_IN
+        if turn.state == "exhausted" or (turn.state == "answered" and not more):
             return turn
         signals = await ctx.signals.drain()
         if not signals:
@@ -82,6 +89,7 @@ class Inbox:
                 "asker": taken.asker,
                 "askers": tuple(taken.askers),
                 "joined_at": _joined_at(turn, taken),
+                "lines": turn.lines or taken.lines,
                 "approved": (*turn.approved, *taken.approved),
                 "state": state,
             }
@@ -89,7 +97,9 @@ class Inbox:
 
     async def _messages(self, thread: Thread, signals: list[Signal], taken: _Taken, ctx: StepContext) -> None:
         """In the order they were written, which a redelivery may have changed; those a stop was meant for are left out."""
-        ids = sorted({str(_payload(signal)["id"]) for signal in signals})
+        payloads = [_payload(signal) for signal in signals]
+        ids = sorted({str(each["id"]) for each in payloads})
+        taken.lines = any(each.get("line") for each in payloads)
         if not ids:
             return
         stopped_at = await self._stops.latest(thread)

@@ -37,6 +37,8 @@ PARTICIPATION = Table(
 """Threads the agent takes part in: replies there need no mention. Durable, so that a deploy forgets none."""
 
 PARTS: TypeAdapter[tuple[Part, ...]] = TypeAdapter(tuple[Part, ...])
+LATEST = "99999999999"
+"""Past every root of a thread, whatever the database's collation makes of punctuation."""
 FILES_IN = 1_000
 """The messages of a thread, newest first, whose files can still be read."""
 WINDOW = 120
@@ -104,6 +106,16 @@ class Transcript:
         where = {"tenant": thread.tenant, "thread": thread.key, "role": "user", "notice": False}
         rows = await self._store.read(Select(MESSAGES, where, order=("-id",), limit=1))
         return str(rows[0]["id"]) if rows else ""
+
+    async def elsewhere(self, thread: Thread, *, by: str, limit: int) -> list[tuple[str, Message]]:
+        """What a person said to the agent in other threads of the channel, with when, the newest first; at most `limit` messages are read."""
+        where = {"tenant": thread.tenant, "role": "user", "thread": Is("<=", f"{thread.channel}:{LATEST}")}
+        rows = await self._store.read(Select(MESSAGES, where, order=("-thread", "-id"), limit=limit))
+        ours = [row for row in rows if row["thread"].startswith(f"{thread.channel}:") and row["thread"] != thread.key]
+        said = [(row["at"].isoformat(timespec="seconds"), _message(row)) for row in ours if not row["notice"]]
+        return [
+            (at, each) for at, each in said if each.author and each.author.id == by and not each.heard and each.text
+        ]
 
     async def takes_part(self, thread: Thread) -> bool:
         """Whether the agent takes part in a thread."""

@@ -44,7 +44,8 @@ class Turn(BaseModel):
 
     `position` is the next free place in the transcript. `approved` and `calls` are to be run next; `said` tells whether the answer
     has text already, all of it in the transcript; `draft` is how much of it people see. `joined_at` is the message that brought the
-    agent into a thread that others began, until what was said before it is recalled. `askers` are all whose words it works on.
+    agent into a thread that others began, until what was said before it is recalled. `askers` are all whose words it works on. `lines`: it began with
+    a line to which others may belong.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -55,6 +56,7 @@ class Turn(BaseModel):
     state: Literal["going", "answered", "exhausted", "idle"] = "going"
     joined_at: str | None = None
     askers: tuple[Person, ...] = ()
+    lines: bool = False
     iteration: int = 0
     approved: tuple[CallRef, ...] = ()
     calls: tuple[CallRef, ...] = ()

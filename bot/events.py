@@ -41,6 +41,11 @@ class Said:
     files: tuple[File, ...] = ()
 
     @property
+    def line(self) -> bool:
+        """Whether it stands in a direct message, at the head of a thread of its own."""
+        return is_line(self.thread, self.id)
+
+    @property
     def stop(self) -> bool:
         """Whether it says nothing but to stop."""
         return not self.files and self.text.strip(" \t\n.!,").casefold() in STOP_WORDS
@@ -54,6 +59,11 @@ class Changed:
     id: str
     text: str | None
     at: str = ""
+
+    @property
+    def line(self) -> bool:
+        """Whether the message stands in a direct message, at the head of a thread of its own."""
+        return is_line(self.thread, self.id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +96,11 @@ _ID = re.compile(r"[A-Za-z0-9_-]{1,64}\Z")
 _TS = re.compile(r"\d{1,20}(\.\d{1,10})?\Z")
 _TO_SOMEBODY = re.compile(r"\s*<@[UW][A-Z0-9]+(?:\|[^>]*)?>")
 """Words that begin with a mention are said to whoever it names."""
+
+
+def is_line(thread: Thread, message_id: str) -> bool:
+    """Whether a message stands in a direct message, at the head of a thread of its own. Of several people's, each has thoughts of their own."""
+    return thread.channel.startswith("D") and thread.root == message_id
 
 
 def tenant_of(envelope: Envelope) -> str:

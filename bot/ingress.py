@@ -1,7 +1,10 @@
 """From an accepted request to a durable message: one statement, then the acknowledgement."""
 
+from dataclasses import replace
+
 import structlog
 
+from agent.lines import Lines
 from agent.loop import Agent
 from agent.messages import MESSAGES, PARTS, Transcript, arrived, joins, withdrawn
 from agent.models.base import Message, Person, Text
@@ -46,6 +49,7 @@ class Ingress:
         self._commands = commands
         self._home = home
         self._overheard = Overheard(engine.store)
+        self._lines = Lines(engine, turn=agent.turn.id)
 
     async def accept(self, envelope: Envelope) -> None:
         """Take one event in. What is nothing for us leaves no trace, so that it can't consume the key of its twin."""
@@ -95,10 +99,13 @@ class Ingress:
             return
         if not said.addressed and not await self._takes_part(said):
             return
+        line = said.line
+        if line:
+            said = replace(said, thread=await self._lines.belongs(said.thread))
         if said.stop and await self._stop(Stopped(said.thread, said.user, before(said.id))):
             await self._dedup.mark_done(said.thread.tenant, key)
             return
-        await self._take(said, key)
+        await self._take(said, key, line=line)
         if said.addressed and (later := await self._overheard.after(said)):
             for each in later:
                 await self._take(each, f"message:{each.thread.channel}:{each.id}")
@@ -114,7 +121,7 @@ class Ingress:
         await self._overheard.keep(said)
         return await self._transcript.takes_part(said.thread)
 
-    async def _take(self, said: Said, key: str) -> None:
+    async def _take(self, said: Said, key: str, *, line: bool = False) -> None:
         author = Person(
             id=said.user, name=said.user, outside=said.outside
         )  # the name is looked up when a turn takes it in
@@ -126,7 +133,7 @@ class Ingress:
             key=said.thread.key,
             name="message",
             dedup_key=key,
-            payload={"id": said.id},
+            payload={"id": said.id, **({"line": True} if line else {})},
             writes=[arrived(said.thread, said.id, message), joins(said.thread)],
         )
         structlog.get_logger().info(
@@ -136,6 +143,8 @@ class Ingress:
     async def _changed(self, changed: Changed) -> None:
         """Of a message that no turn has taken in, another text or none. Of one that was, the model is told; nothing is run again."""
         await self._overheard.changed(changed)
+        if changed.line:
+            changed = replace(changed, thread=await self._lines.taken(changed.thread))
         where = {"tenant": changed.thread.tenant, "thread": changed.thread.key, "id": changed.id, "position": None}
         if changed.text is None:
             # A tombstone: the deletion may overtake a redelivery of what it deletes.

@@ -19,6 +19,7 @@ from agent.loop import Agent, make_agent
 from agent.messages import Transcript
 from agent.models.base import Model
 from agent.preferences import PreferenceBook
+from agent.recall import recall_tools
 from agent.reports import ReportDesk, make_reports
 from agent.stops import Stopper
 from agent.tools import Tool, Toolbox
@@ -152,8 +153,14 @@ class Service:
 
     def _tools(self) -> Iterable[Tool]:
         files = SlackFiles(self.clients, api_url=self.settings.slack_api_url)
+        transcript = Transcript(self.store)
         cap = AccountCap(self.platform, self._spend_cap)
-        return (*campaign_tools(self.platform, cap), *self.desk.tools(), *file_tools(Transcript(self.store), files))
+        return (
+            *campaign_tools(self.platform, cap),
+            *self.desk.tools(),
+            *file_tools(transcript, files),
+            *recall_tools(transcript),
+        )
 
     async def _spend_cap(self, tenant: str) -> int | None:
         return (await self.preferences.of(tenant)).spend_cap_micros

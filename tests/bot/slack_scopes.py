@@ -23,6 +23,7 @@ METHOD_SCOPES: dict[str, set[str]] = {
     "oauth.v2.access": set(),
     "users.info": {"users:read"},
     "views.open": set(),
+    "views.update": set(),
     "views.publish": set(),
 }
 

@@ -25,6 +25,7 @@ EVENTS = "tests/bot/test_events.py"
 TEXT = "tests/bot/test_text.py"
 SLOW = "tests/bot/test_slow_storage.py"
 LOST = "tests/bot/test_lost_channels.py"
+LINES = "tests/bot/test_lines.py"
 HERE = "tests/bot/test_cases.py"
 
 CASES: dict[int, tuple[str, ...]] = {
@@ -43,6 +44,11 @@ CASES: dict[int, tuple[str, ...]] = {
     10: (
         f"{MESSAGES}::test_threads_and_direct_messages_do_not_share_a_conversation",
         "tests/bot/test_install.py::test_the_same_thread_in_two_workspaces_is_two_conversations",
+    ),
+    11: (
+        f"{LINES}::test_lines_that_follow_while_the_first_is_worked_on_are_one_turn",
+        f"{LINES}::test_a_line_is_taken_in_once_and_by_whichever_replica_it_comes",
+        f"{LINES}::test_what_a_person_said_in_an_earlier_conversation_can_be_looked_up_and_nothing_else",
     ),
     12: (
         "tests/bot/test_ingress.py::test_a_deletion_that_overtakes_a_redelivery_is_respected",
@@ -109,6 +115,10 @@ CASES: dict[int, tuple[str, ...]] = {
         "tests/bot/test_files.py::test_orders_in_a_file_are_data_and_make_what_acts_ask_first",
     ),
 }  # fmt: skip
+
+
+def test_all_cases_are_here() -> None:
+    assert sorted(CASES) == list(range(1, 38))
 
 
 @pytest.mark.parametrize("case", sorted(CASES))
