@@ -182,9 +182,7 @@ class Claim:
             ctx.attached.consumed.append(signal.seq)
             return value
         if ctx.attached.asking:
-            raise InputError(
-                f"step {ctx.path} asks two things at once; ask one after the other, or in arms of their own"
-            )
+            raise Suspended(seen=seen)  # of two at once the second is asked when the first is answered
         ctx.attached.asking = True
         await self.note(ctx.path, question_name(number), question(payload, resume), ())
         raise Suspended(seen=seen)
