@@ -1,7 +1,8 @@
 """Fixtures that hand out real servers: one PostgreSQL and one Redis per run, whatever the number of xdist workers.
 
 * `postgres_url`: DSN of this worker's own database, shared by its tests.
-* `fresh_database`: DSN of an empty database for one test (about 0.1 s); `module_database`: for the tests of one module.
+* `engine_database`: DSN of a database for one test, that has the engine's tables and no rows; `fresh_database`: an empty one, which costs
+  three times as much; `module_database`: an empty one for the tests of one module.
 * `redis_url`, `redis_prefix`: the shared server, and a key prefix that no other test has. Never FLUSHALL here.
 * `temporal_address`, `temporal_fleet`: the shared Temporal server, and a fleet that no other test has.
 * `private_postgres`, `private_redis`: a server of the test's own that it may kill, pause, flush and restart.
@@ -23,6 +24,7 @@ import asyncpg
 import pytest
 
 from tests.servers import PostgresServer, RedisServer, TemporalServer
+from workflows.storage import PostgresStore
 
 pytest_plugins = ("tests.tally",)
 
@@ -38,6 +40,7 @@ class Servers:
         self._postgres_url = os.environ.get("DATABASE_URL", "")
         self._redis_url = os.environ.get("REDIS_URL", "")
         self._temporal_address = os.environ.get("TEMPORAL_ADDRESS", "")
+        self._template = self._told = False
 
     @property
     def postgres_url(self) -> str:
@@ -69,8 +72,18 @@ class Servers:
             self._temporal_address = server.address
         return self._temporal_address
 
+    def engine_template(self) -> str:
+        """The name of a database with the engine's tables, to copy; made once for all workers."""
+        name = f"threadline_{self.run_id}_template"
+        if not self._template:
+            with ThreadPoolExecutor(max_workers=1) as pool:
+                pool.submit(asyncio.run, _make_template(self.postgres_url, name)).result()
+            self._template = True
+        return name
+
     def told(self, urls: dict[str, str]) -> None:
         """Use what the controller started."""
+        self._told = True
         self.run_id, self._postgres_url, self._redis_url = urls["run_id"], urls["postgres"], urls["redis"]
         self._temporal_address = urls["temporal"]
 
@@ -82,6 +95,8 @@ class Servers:
 
     def close(self) -> None:
         """Stop what was started here."""
+        if os.environ.get("DATABASE_URL") and not self._told:  # a server of somebody else's keeps nothing of ours
+            _execute(self.postgres_url, f'drop database if exists "threadline_{self.run_id}_template"')
         for server in self._started:
             server.close()
         self._started.clear()
@@ -126,6 +141,12 @@ def fresh_database(servers: Servers, worker_id: str) -> Iterator[str]:
     yield from _database(servers.postgres_url, f"threadline_{servers.run_id}_{worker_id}_{next(_numbers)}")
 
 
+@pytest.fixture
+def engine_database(servers: Servers, worker_id: str) -> Iterator[str]:
+    name = f"threadline_{servers.run_id}_{worker_id}_{next(_numbers)}"
+    yield from _database(servers.postgres_url, name, template=servers.engine_template())
+
+
 @pytest.fixture(scope="module")
 def module_database(servers: Servers, worker_id: str) -> Iterator[str]:
     yield from _database(servers.postgres_url, f"threadline_{servers.run_id}_{worker_id}_{next(_numbers)}")
@@ -163,11 +184,30 @@ def private_redis() -> Iterator[RedisServer]:
         yield server
 
 
-def _database(server_url: str, name: str) -> Iterator[str]:
-    _execute(server_url, f'create database "{name}"')
-    parts = urlsplit(server_url)
-    yield urlunsplit(parts._replace(path=f"/{name}"))
+def _database(server_url: str, name: str, *, template: str = "template1") -> Iterator[str]:
+    _execute(server_url, f'create database "{name}" template "{template}"')
+    yield _named(server_url, name)
     _execute(server_url, f'drop database if exists "{name}" with (force)')
+
+
+def _named(server_url: str, name: str) -> str:
+    return urlunsplit(urlsplit(server_url)._replace(path=f"/{name}"))
+
+
+async def _make_template(server_url: str, name: str) -> None:
+    connection = await asyncpg.connect(server_url)
+    try:
+        await connection.execute("select pg_advisory_lock(hashtext($1))".replace("$1", f"'{name}'"))
+        if not await connection.fetchval("select exists (select from pg_database where datname = $1)", name):
+            half = f"{name}_half"
+            await connection.execute(f'drop database if exists "{half}" with (force)')
+            await connection.execute(f'create database "{half}"')
+            store = PostgresStore(_named(server_url, half), pool_size=1)
+            await store.open()
+            await store.close()
+            await connection.execute(f'alter database "{half}" rename to "{name}"')  # from now on it is whole
+    finally:
+        await connection.close()
 
 
 def _execute(dsn: str, statement: str) -> None:
@@ -176,6 +216,12 @@ def _execute(dsn: str, statement: str) -> None:
     async def execute() -> None:
         connection = await asyncpg.connect(dsn)
         try:
+            for _ in range(30):
+                try:
+                    await connection.execute(statement)
+                    return
+                except asyncpg.ObjectInUseError:  # the server's own vacuum is in the template
+                    await asyncio.sleep(0.2)
             await connection.execute(statement)
         finally:
             await connection.close()

@@ -14,11 +14,11 @@ QUESTION = "@Threadline how did Brand Search do last week?"
 
 @pytest.mark.parametrize("first", ["app_mention", "message"])
 async def test_four_deliveries_and_the_mention_pair_in_both_orders_make_one_answer(
-    first: Literal["app_mention", "message"], tmp_path: Path, fresh_database: str, redis_url: str, redis_prefix: str
+    first: Literal["app_mention", "message"], tmp_path: Path, engine_database: str, redis_url: str, redis_prefix: str
 ) -> None:
     """P2: one message, one effect."""
     async with Stack(
-        tmp_path, dsn=fresh_database, redis_url=redis_url, redis_prefix=redis_prefix, mention_order=first
+        tmp_path, dsn=engine_database, redis_url=redis_url, redis_prefix=redis_prefix, mention_order=first
     ) as stack:
         await stack.start("web", 2)
         await stack.start("worker", 2)

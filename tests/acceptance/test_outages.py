@@ -43,11 +43,13 @@ async def _one_answer(stack: Stack, root: str) -> None:
 
 
 async def test_with_default_settings_a_killed_workers_turn_is_finished_within_fifteen_seconds(
-    tmp_path: Path, fresh_database: str, redis_url: str, redis_prefix: str
+    tmp_path: Path, engine_database: str, redis_url: str, redis_prefix: str
 ) -> None:
     """P5: another continues within seconds, on by default."""
     defaults: dict[str, Any] = {"THREADLINE_LEASE_S": "10", "THREADLINE_POLL_S": "1"}
-    async with Stack(tmp_path, dsn=fresh_database, redis_url=redis_url, redis_prefix=redis_prefix, **defaults) as stack:
+    async with Stack(
+        tmp_path, dsn=engine_database, redis_url=redis_url, redis_prefix=redis_prefix, **defaults
+    ) as stack:
         await stack.start("web")
         (holder,) = await stack.start("worker")
         await stack.slack.fault("tool:campaign_performance", "delay", delay_s=60)

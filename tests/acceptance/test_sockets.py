@@ -11,10 +11,10 @@ QUESTION = "@Threadline how did Brand Search do last week?"
 
 
 async def test_web_processes_are_killed_and_replaced_under_what_people_say(
-    tmp_path: Path, fresh_database: str, redis_url: str, redis_prefix: str
+    tmp_path: Path, engine_database: str, redis_url: str, redis_prefix: str
 ) -> None:
     async with Stack(
-        tmp_path, dsn=fresh_database, redis_url=redis_url, redis_prefix=redis_prefix, app_token="xapp-1-acceptance",
+        tmp_path, dsn=engine_database, redis_url=redis_url, redis_prefix=redis_prefix, app_token="xapp-1-acceptance",
         SLACK_SIGNING_SECRET="",
     ) as stack:  # fmt: skip
         first, second = await stack.start("web", 2)

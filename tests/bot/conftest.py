@@ -14,7 +14,7 @@ def storage(request: pytest.FixtureRequest) -> Storage:
     if getattr(request, "param", "sqlite") == "sqlite":
         return {}
     return {
-        "DATABASE_URL": request.getfixturevalue("fresh_database"),
+        "DATABASE_URL": request.getfixturevalue("engine_database"),
         "REDIS_URL": request.getfixturevalue("redis_url"),
         "THREADLINE_REDIS_PREFIX": request.getfixturevalue("redis_prefix"),
     }

@@ -24,13 +24,13 @@ TABLES = "select tablename from pg_tables where schemaname = 'public'"
 
 @pytest.fixture(params=["http", "socket"])
 async def bench(
-    request: pytest.FixtureRequest, tmp_path: Path, fresh_database: str, monkeypatch: pytest.MonkeyPatch
+    request: pytest.FixtureRequest, tmp_path: Path, engine_database: str, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[Bench]:
     monkeypatch.setattr(clients, "SOON_S", 0.05)
     monkeypatch.setattr(opening, "READY_S", 0.15)
     monkeypatch.setattr(acknowledgements, "ACK_S", 0.4)
     token = "xapp-1-of-the-tests" if request.param == "socket" else ""
-    async with Bench(tmp_path, {"DATABASE_URL": fresh_database}, app_token=token, ack_timeout_s=3) as bench:
+    async with Bench(tmp_path, {"DATABASE_URL": engine_database}, app_token=token, ack_timeout_s=3) as bench:
         await bench.people.command("#campaigns", "@ada", "/campaigns")  # whose workspace it is was asked once
         yield bench
 

@@ -100,7 +100,7 @@ def _maker(kind: str, path: Path, request: pytest.FixtureRequest) -> Callable[[]
         return lambda: memory
     if kind == "sqlite":
         return lambda: SqliteStore(path, tables=[NOTES])
-    dsn = request.getfixturevalue("fresh_database")
+    dsn = request.getfixturevalue("engine_database")
     return lambda: PostgresStore(dsn, tables=[NOTES])
 
 

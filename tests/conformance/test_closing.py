@@ -156,7 +156,7 @@ def bus(request: pytest.FixtureRequest) -> Callable[[], MemoryPubSub | RedisPubS
 
 @pytest.fixture
 async def left(request: pytest.FixtureRequest, backend: str, make_store: object) -> Left:
-    dsn = request.getfixturevalue("fresh_database") if backend == "postgres" else None
+    dsn = request.getfixturevalue("engine_database") if backend == "postgres" else None
     url = request.getfixturevalue("redis_url") if "redis" in request.node.name else None
     return Left(dsn, url, request.getfixturevalue("redis_prefix"))
 

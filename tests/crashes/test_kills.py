@@ -140,8 +140,8 @@ class Scene:
 
 
 @pytest.fixture
-async def store(fresh_database: str) -> AsyncIterator[PostgresStore]:
-    opened = PostgresStore(fresh_database, pool_size=3)
+async def store(engine_database: str) -> AsyncIterator[PostgresStore]:
+    opened = PostgresStore(engine_database, pool_size=3)
     await opened.open()
     yield opened
     await opened.close()
@@ -149,9 +149,9 @@ async def store(fresh_database: str) -> AsyncIterator[PostgresStore]:
 
 @pytest.mark.parametrize("name", NAMES)
 async def test_a_killed_worker_loses_nothing_and_doubles_nothing(
-    name: str, fresh_database: str, store: PostgresStore, tmp_path: Path, tally: Tally
+    name: str, engine_database: str, store: PostgresStore, tmp_path: Path, tally: Tally
 ) -> None:
-    scene = Scene(name, fresh_database, store, tmp_path)
+    scene = Scene(name, engine_database, store, tmp_path)
     points, _ = await scene.play()
     tally.count("crash points", "postgres, kill -9", operations=1)
     for number in _chosen(name, len(points)):

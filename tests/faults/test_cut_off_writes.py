@@ -7,9 +7,9 @@ from workflows.pubsub import MemoryPubSub
 from workflows.storage import PostgresStore
 
 
-async def test_what_was_being_written_when_a_steps_time_ran_out_is_written(fresh_database: str) -> None:
+async def test_what_was_being_written_when_a_steps_time_ran_out_is_written(engine_database: str) -> None:
     """The note, and the record of the arm that shared its write: somebody holds the run's row for longer than the step may take."""
-    other = await asyncpg.connect(fresh_database)
+    other = await asyncpg.connect(engine_database)
     holding = other.transaction()
     tries = list[int]()
 
@@ -27,7 +27,7 @@ async def test_what_was_being_written_when_a_steps_time_ran_out_is_written(fresh
         return found
 
     flow = workflow("w").then(note).commit()
-    async with Engine(store=PostgresStore(fresh_database), pubsub=MemoryPubSub(), workflows=[flow]) as engine:
+    async with Engine(store=PostgresStore(engine_database), pubsub=MemoryPubSub(), workflows=[flow]) as engine:
         run = await engine.start(flow, 1)
         assert await run.result(timeout=10) == 5
         assert len(tries) == 2

@@ -76,7 +76,7 @@ class Supervisor:
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "sqlite":
         return str(tmp_path / "store.db")
-    return str(request.getfixturevalue("fresh_database"))
+    return str(request.getfixturevalue("engine_database"))
 
 
 @pytest.fixture

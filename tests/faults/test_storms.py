@@ -129,9 +129,9 @@ async def _until_open(engine: Engine) -> None:
 @pytest.mark.timeout(240)
 @pytest.mark.parametrize("seed", SEEDS)
 async def test_every_run_ends_whatever_its_connections_do(
-    seed: int, fresh_database: str, redis_url: str, redis_prefix: str, tally: Tally
+    seed: int, engine_database: str, redis_url: str, redis_prefix: str, tally: Tally
 ) -> None:
-    storm = Storm(seed, fresh_database, redis_url, redis_prefix)
+    storm = Storm(seed, engine_database, redis_url, redis_prefix)
     runs = await storm.rage()
     for name, weather in (("postgres", storm.databases), ("redis", storm.buses)):
         assert weather.done, f"no fault befell {name}"

@@ -398,7 +398,7 @@ def backend(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Backend]
     makers: dict[str, Callable[[], Any]] = {
         "memory": MemoryStore,
         "sqlite": lambda: SqliteStore(tmp_path / f"{next(files)}.db"),
-        "postgres": lambda: PostgresStore(request.getfixturevalue("fresh_database"), pool_size=1),
+        "postgres": lambda: PostgresStore(request.getfixturevalue("engine_database"), pool_size=1),
     }
     with asyncio.Runner() as loop:
         backend = Backend(request.param, makers[request.param], loop)

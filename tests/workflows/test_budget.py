@@ -90,24 +90,24 @@ class _NoSpans:
 
 @pytest.mark.parametrize(("apart", "beside"), [(False, 1), (True, 2)])
 async def test_a_run_of_k_steps_is_k_plus_one_statements_or_two_where_it_is_claimed(
-    fresh_database: str, *, apart: bool, beside: int
+    engine_database: str, *, apart: bool, beside: int
 ) -> None:
     flow = workflow("w")
     for number in range(6):
         flow = flow.then(read.named(f"read-{number}"))  # type: ignore[assignment]
-    assert await cost(fresh_database, flow.commit(), apart=apart) == 6 + beside
+    assert await cost(engine_database, flow.commit(), apart=apart) == 6 + beside
 
 
-async def test_an_intent_shares_the_write_of_the_step_before_it(fresh_database: str) -> None:
-    assert await cost(fresh_database, workflow("w").then(read).then(post).then(read.named("again")).commit()) == 3 + 1
+async def test_an_intent_shares_the_write_of_the_step_before_it(engine_database: str) -> None:
+    assert await cost(engine_database, workflow("w").then(read).then(post).then(read.named("again")).commit()) == 3 + 1
 
 
-async def test_a_reconcile_and_an_irreversible_step_cost_one_intent_each(fresh_database: str) -> None:
+async def test_a_reconcile_and_an_irreversible_step_cost_one_intent_each(engine_database: str) -> None:
     flow = workflow("w").then(read).parallel(post, spend.named("spend")).commit()
-    assert await cost(fresh_database, flow) <= 3 + 1 + 2
+    assert await cost(engine_database, flow) <= 3 + 1 + 2
 
 
-async def test_pure_steps_write_nothing_of_their_own(fresh_database: str) -> None:
+async def test_pure_steps_write_nothing_of_their_own(engine_database: str) -> None:
     flow = (
         workflow("w")
         .then(pure)
@@ -117,12 +117,12 @@ async def test_pure_steps_write_nothing_of_their_own(fresh_database: str) -> Non
         .then(pure.named("pure-3"))
         .commit()
     )
-    assert await cost(fresh_database, flow) == 1 + 1
+    assert await cost(engine_database, flow) == 1 + 1
 
 
-async def test_arms_that_finish_together_share_one_write(fresh_database: str) -> None:
+async def test_arms_that_finish_together_share_one_write(engine_database: str) -> None:
     arms = [read.named(f"arm-{number}") for number in range(5)]
-    assert await cost(fresh_database, workflow("w").then(pure).parallel(*arms).commit()) == 1 + 1
+    assert await cost(engine_database, workflow("w").then(pure).parallel(*arms).commit()) == 1 + 1
 
 
 class Asking:
@@ -181,7 +181,7 @@ async def _turn(dsn: str, iterations: int, key: str) -> int:
         )
 
 
-async def test_a_turn_of_twice_the_iterations_stores_twice_the_bytes(fresh_database: str) -> None:
+async def test_a_turn_of_twice_the_iterations_stores_twice_the_bytes(engine_database: str) -> None:
     """P10: storage is linear."""
-    half, whole = await _turn(fresh_database, 50, "half"), await _turn(fresh_database, 100, "whole")
+    half, whole = await _turn(engine_database, 50, "half"), await _turn(engine_database, 100, "whole")
     assert 1.8 < whole / half < 2.1

@@ -17,8 +17,8 @@ AGE = "update blobs set at = threadline_now() - interval '10 days'"
 
 
 @pytest.fixture
-async def table(fresh_database: str) -> AsyncIterator[Table]:
-    laid = Table(fresh_database)
+async def table(engine_database: str) -> AsyncIterator[Table]:
+    laid = Table(engine_database)
     await laid.open()
     await _leave_an_old_blob(laid)
     yield laid
