@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from bot.logs import configure_logs
-from bot.settings import SettingsError, load_settings
+from bot.settings import Settings, SettingsError, load_settings
 
 DATA_FILES = ("threadline.db", "threadline.db-wal", "threadline.db-shm", "encryption.key", "slack.json", "lock")
 
@@ -43,6 +43,7 @@ def _parser() -> argparse.ArgumentParser:
     commands.add_parser("doctor", help="say what is wrong with the runs; exit status 1 if anything is").set_defaults(
         run=_doctor
     )
+    _add_letters(commands.add_parser("letters", help="list, redrive or drop a workspace's dead letters"))
     # These three are reached by the script of that name, which sets up what they need.
     dev = commands.add_parser(
         "dev", prog="./dev run", help="everything in one process, with a local Slack and its web page"
@@ -54,6 +55,25 @@ def _parser() -> argparse.ArgumentParser:
     ).set_defaults(run=_demo)
     commands.add_parser("reset", prog="./dev reset", help="empty the development data").set_defaults(run=_reset)
     return parser
+
+
+def _add_letters(letters: argparse.ArgumentParser) -> None:
+    acts = letters.add_subparsers(required=True, metavar="ACT")
+    listing = acts.add_parser("list", help="signals that no run read, and events that a group of the bus gave up on")
+    listing.add_argument("--topic", help="only the events of this topic")
+    listing.add_argument("--before", metavar="ID", help="the signal that the page before ended with")
+    listing.add_argument("--limit", type=int, default=100)
+    listing.set_defaults(run=_list_letters)
+    redriving = acts.add_parser("redrive", help="give one back: to its thread, or to its group of the bus")
+    redriving.set_defaults(run=_redrive_letter)
+    dropping = acts.add_parser("drop", help="remove one for good")
+    dropping.set_defaults(run=_drop_letter)
+    for each in (redriving, dropping):
+        each.add_argument("id", help="as `list` shows it")
+    for each in (listing, redriving, dropping):
+        each.add_argument(
+            "--tenant", required=True, help="the workspace, or the organization that the app is installed in"
+        )
 
 
 def _role(arguments: argparse.Namespace) -> int:
@@ -75,6 +95,38 @@ def _doctor(arguments: argparse.Namespace) -> int:
         sys.stdout.write(f"{each.kind}: {each.message}\n")
     sys.stdout.write("" if findings else "all runs are well\n")
     return 1 if findings else 0
+
+
+def _list_letters(arguments: argparse.Namespace) -> int:
+    from bot.roles import list_letters
+
+    async def show() -> None:
+        wanted = {name: getattr(arguments, name) for name in ("tenant", "topic", "before", "limit")}
+        async for line in list_letters(_quiet_settings(), **wanted):
+            sys.stdout.write(f"{line}\n")
+
+    return _run(show())
+
+
+def _redrive_letter(arguments: argparse.Namespace) -> int:
+    from bot.roles import redrive_letter
+
+    async def give_back() -> None:
+        to = await redrive_letter(_quiet_settings(), arguments.id, tenant=arguments.tenant)
+        sys.stdout.write(f"given back to {to}\n")
+
+    return _run(give_back())
+
+
+def _drop_letter(arguments: argparse.Namespace) -> int:
+    from bot.roles import drop_letter
+
+    return _run(drop_letter(_quiet_settings(), arguments.id, tenant=arguments.tenant))
+
+
+def _quiet_settings() -> Settings:
+    configure_logs("error", people=True)
+    return load_settings()
 
 
 def _dev(arguments: argparse.Namespace) -> int:
@@ -109,12 +161,14 @@ def _empty(directory: Path) -> int:
 
 def _run(role: Coroutine[Any, Any, int | None]) -> int:
     from bot.emulator.errors import PortBusyError, StateFileError
-    from workflows import SchemaError
-    from workflows.storage import StoreUnavailableError
+    from workflows import SchemaError, StoreUnavailableError, WorkflowError
+    from workflows.pubsub import PubSubUnavailableError
+
+    told = (SchemaError, PortBusyError, StateFileError, StoreUnavailableError, PubSubUnavailableError, WorkflowError)
 
     try:
         return asyncio.run(role) or 0
-    except (SchemaError, PortBusyError, StateFileError, StoreUnavailableError) as error:
+    except told as error:
         return _complain(str(error))
 
 

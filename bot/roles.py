@@ -13,8 +13,9 @@ from aiohttp import web
 from agent.calls import BeforeTool
 from bot.service import Service
 from bot.settings import Settings, SettingsError
-from workflows import Finding
+from workflows import Engine, Finding
 from workflows.storage import StoreUnavailableError
+from workflows.tracing.redaction import redact
 
 CONNECT_S = 60.0
 """How long a starting process waits for its database: in a deploy both may start at once."""
@@ -37,14 +38,47 @@ async def serve(settings: Settings, *, slack: bool, worker: bool, clock: bool) -
         await service.close()
 
 
-async def examine(settings: Settings) -> list[Finding]:
-    """What is wrong with the runs. Raises SettingsError when the database can't be reached."""
+@asynccontextmanager
+async def inspecting(settings: Settings) -> AsyncIterator[Engine]:
+    """An engine that works nothing, for an operator's commands. Raises SettingsError when the database can't be reached."""
     service = Service(settings, worker=False, clock=False)
     await _opened(service, asyncio.Event())
     try:
-        return await service.engine.doctor()
+        yield service.engine
     finally:
         await service.close()
+
+
+async def examine(settings: Settings) -> list[Finding]:
+    """What is wrong with the runs. Raises SettingsError when the database can't be reached."""
+    async with inspecting(settings) as engine:
+        return await engine.doctor()
+
+
+async def list_letters(
+    settings: Settings, *, tenant: str, topic: str | None, before: str | None, limit: int
+) -> AsyncIterator[str]:
+    """A line for each dead letter of a tenant: first its signals, then, on the first page, the events of its topics or of `topic`.
+
+    Payloads are not shown: they are what people wrote. Raises InputError, SettingsError, PubSubUnavailableError.
+    """
+    async with inspecting(settings) as engine:
+        for signal in [] if topic else await engine.dead_letters.signals(tenant=tenant, limit=limit, before=before):
+            yield f"{signal.id}\tsignal {signal.signal.name!r} to {signal.workflow!r}, key {signal.key!r}, died {signal.died_at:%Y-%m-%d %H:%M:%S%z}"
+        for event in [] if before else await engine.dead_letters.events(tenant=tenant, topic=topic, limit=limit):
+            yield f"{event.id}\tevent {event.event.type!r}, given up on after {event.deliveries} deliveries: {redact(event.error)!r}"
+
+
+async def redrive_letter(settings: Settings, letter_id: str, *, tenant: str) -> str:
+    """Give a dead letter back; returns where it went. Raises WorkflowError, SettingsError, PubSubUnavailableError."""
+    async with inspecting(settings) as engine:
+        return await engine.dead_letters.redrive(letter_id, tenant=tenant)
+
+
+async def drop_letter(settings: Settings, letter_id: str, *, tenant: str) -> None:
+    """Remove a dead letter for good. Raises WorkflowError, SettingsError, PubSubUnavailableError."""
+    async with inspecting(settings) as engine:
+        await engine.dead_letters.drop(letter_id, tenant=tenant)
 
 
 async def _opened(service: Service, leaving: asyncio.Event) -> None:

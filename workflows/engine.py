@@ -10,6 +10,7 @@ from typing import Any, Self, TypeVar
 
 import structlog
 
+from workflows.beginning import begun
 from workflows.definition.authored import NAME as AUTHORED
 from workflows.definition.authored import authored, define
 from workflows.definition.catalogue import Catalogue
@@ -18,8 +19,8 @@ from workflows.definition.registry import Registry
 from workflows.errors import InputError, NoExecutorError
 from workflows.execution import Execution, StoreExecution
 from workflows.ids import uuid7
-from workflows.pubsub.base import Event, PubSub
-from workflows.pubsub.hints import hint, wake_topic
+from workflows.letters import DeadLetters
+from workflows.pubsub.base import PubSub
 from workflows.pubsub.memory import MemoryPubSub
 from workflows.run import Run
 from workflows.running.driver import Driver
@@ -32,7 +33,7 @@ from workflows.storage.schema import Write
 from workflows.tracing import Fan, SpanSink, Tracer
 from workflows.tracing.lost import close_lost
 from workflows.tracing.store import StoreSink
-from workflows.values import check, check_ids, encode
+from workflows.values import check_ids, encode
 from workflows.workers.clock import Clock, Sweep
 from workflows.workers.doctor import Finding, diagnose
 from workflows.workers.lease import Lease
@@ -103,6 +104,7 @@ class Engine:
         )  # fmt: skip
         self.execution: Execution = execution or StoreExecution(self.store, self.pubsub, lambda: self.worker)
         self.schedules = Schedules(lambda: self.execution.store("schedules"), self.workflows.newest, self._lifecycle)
+        self.dead_letters = DeadLetters(lambda: self.execution, self.pubsub, self.workflows, deployment=deployment)
         self.clock = (
             Clock(
                 self.store,
@@ -188,14 +190,7 @@ class Engine:
     def _new(
         self, workflow: Workflow[Any, Any], value: Any, *, tenant: str, key: str | None, run_id: str | None
     ) -> NewRun:
-        check_ids(tenant, key, run_id)
-        where = f"the input of {workflow.id}"
-        data = encode(check(value, workflow.input, where=where), workflow.input, where=where)
-        own = run_id or str(uuid7())
-        return NewRun(
-            own, tenant, workflow.id, workflow.version, key, input=data, trace_id=own, deployment=self._deployment,
-            max_attempts=workflow.max_attempts,
-        )  # fmt: skip
+        return begun(workflow, value, tenant=tenant, key=key, run_id=run_id, deployment=self._deployment)
 
     async def author(
         self,
@@ -348,9 +343,7 @@ class Engine:
         return self.worker.worker_id if self.worker is not None else None
 
     async def _wake(self) -> None:
-        """Where the bus is away, at least this process's own worker. Polling finds the rest."""
-        if not await hint(self.pubsub, wake_topic("default"), Event("wake")):
-            self.execution.wake()
+        await self.execution.tell_workers("default")
 
 
 def _limits(queues: Sequence[str] | Mapping[str, int], concurrency: int) -> Mapping[str, int]:

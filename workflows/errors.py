@@ -8,6 +8,7 @@ WorkflowError
 ├── StateError                 the run is not in a state that allows this
 │   ├── RunNotFoundError       no such run for this tenant
 │   ├── ScheduleNotFoundError  no such schedule for this tenant
+│   ├── LetterNotFoundError    no such dead letter for this tenant (any more)
 │   ├── AlreadyResumedError    somebody else's answer was first
 │   ├── LiveRunError           another live run is in the way; names it
 │   └── NoExecutorError        nobody here knows this workflow and version
@@ -72,6 +73,10 @@ class RunNotFoundError(StateError):
 
 class ScheduleNotFoundError(StateError):
     """There is no such schedule for this tenant."""
+
+
+class LetterNotFoundError(StateError):
+    """There is no such dead letter for this tenant, or somebody was first to redrive or drop it."""
 
 
 class AlreadyResumedError(StateError):

@@ -10,7 +10,7 @@ from workflows.definition.registry import Registry
 from workflows.pubsub import Bus
 from workflows.pubsub.base import Event, PubSub, PubSubUnavailableError
 from workflows.pubsub.hints import hint, wake_topic
-from workflows.storage.base import Fork, NewRun, Record, RunRow, RunState, Signal, SignalOutcome, Store
+from workflows.storage.base import DeadSignal, Fork, NewRun, Record, RunRow, RunState, Signal, SignalOutcome, Store
 from workflows.storage.schema import Write
 from workflows.tracing import Tracer
 from workflows.workers.worker import Worker
@@ -41,6 +41,8 @@ class Runs(Protocol):
     ) -> list[RunRow]: ...
 
     async def load(self, run_id: str) -> list[Record]: ...
+
+    async def dead_signals(self, *, tenant: str, limit: int = 100, before: str | None = None) -> list[DeadSignal]: ...
 
     async def fork(self, fork: Fork) -> bool: ...
 
@@ -75,8 +77,8 @@ class Execution(Protocol):
         """Hand over every run that is worked here, and disconnect."""
         ...
 
-    def wake(self) -> None:
-        """Something is due: look now. Only makes it quick."""
+    async def tell_workers(self, queue: str) -> None:
+        """A run of this queue is due: have one who serves it look now. Only makes it quick."""
         ...
 
 
@@ -106,7 +108,7 @@ class StoreExecution:
         own = run if worker is None else worker.reserve(run)
         if worker is None or own.owner is None:
             started = await self._store.start(run, writes=writes)
-            await self._tell_workers(run.queue)
+            await self.tell_workers(run.queue)
             return started
         try:
             started, claimed = await self._store.start_owned(own, writes=writes)
@@ -117,7 +119,7 @@ class StoreExecution:
             worker.begin(own)
         else:
             worker.decline(own)
-            await self._tell_workers(run.queue)
+            await self.tell_workers(run.queue)
         return started
 
     async def signal_with_start(
@@ -129,7 +131,7 @@ class StoreExecution:
             outcome = await self._store.signal_with_start(
                 run, name=name, dedup_key=dedup_key, payload=payload, writes=writes
             )
-            await self._tell_workers(run.queue)
+            await self.tell_workers(run.queue)
             return outcome
         try:
             outcome = await self._store.signal_with_start(
@@ -142,13 +144,14 @@ class StoreExecution:
             worker.begin(own, [Signal(1, name, dedup_key, payload, created_at=datetime.now(UTC))])
         else:
             worker.decline(own)
-            await self._tell_workers(run.queue)
+            await self.tell_workers(run.queue)
         return outcome
 
-    async def _tell_workers(self, queue: str) -> None:
+    async def tell_workers(self, queue: str) -> None:
         """Where the bus is away, at least this process's own. Polling finds the rest."""
-        if not await hint(self._pubsub, wake_topic(queue), Event("wake")):
-            self.wake()
+        told = await hint(self._pubsub, wake_topic(queue), Event("wake"))
+        if not told and (worker := self._worker()) is not None:
+            worker.wake()
 
     async def _listen(self, worker: Worker) -> None:
         if isinstance(self._pubsub, Bus):
@@ -166,7 +169,3 @@ class StoreExecution:
     async def close(self) -> None:
         if (worker := self._worker()) is not None:
             await worker.stop()
-
-    def wake(self) -> None:
-        if (worker := self._worker()) is not None:
-            worker.wake()

@@ -63,6 +63,8 @@ ASKED: list[tuple[str, Callable[[Engine], Awaitable[Any]]]] = [
     ("approvals", lambda engine: engine.decide(flow, tenant="T1", approval_id="a", decision="approved", by="ada")),
     ("schedules", lambda engine: engine.schedule("nightly", flow, 1, spec="0 3 * * *", tz="UTC")),
     ("doctor", lambda engine: engine.doctor()),
+    ("letters", lambda engine: engine.dead_letters.redrive("1.1.r", tenant="T1")),
+    ("letters", lambda engine: engine.dead_letters.drop("1.1.r", tenant="T1")),
     ("paused", lambda engine: engine.start(flow, 1, paused=True)),
 ]  # fmt: skip
 ASKED_OF_A_RUN: list[tuple[str, Callable[[Any], Awaitable[Any]]]] = [

@@ -1,9 +1,11 @@
 """The pub/sub seam: topics, consumer groups, replay from an offset, dead letters."""
 
+import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, Protocol
+from urllib.parse import quote
 
 Offset = str
 """A position in a topic; opaque, ordered by the backend ("1767326130289-0")."""
@@ -39,6 +41,20 @@ class DeadLetter:
     event: Event
     error: str
     deliveries: int
+
+    @property
+    def id(self) -> str:
+        """What names it: to redrive or drop it."""
+        return f"{self.event.offset}/{quote(self.group, safe='')}/{self.topic}"
+
+
+LETTER_ID = re.compile(r"[0-9]+-[0-9]+/[^/]+/([^\n\ud800-\udfff]+)")
+
+
+def topic_of(letter_id: str) -> str | None:
+    """The topic that the id of a dead letter names; None if it is no such id."""
+    found = LETTER_ID.fullmatch(letter_id)
+    return found[1] if found else None
 
 
 class Subscription(Protocol):
@@ -77,6 +93,21 @@ class PubSub(Protocol):
 
     async def flush(self) -> None:
         """Return when everything published so far by this process has been handed to its local subscribers."""
+        ...
+
+    async def dead_letters(self, topic: str | None = None) -> list[DeadLetter]:
+        """The events that groups gave up on, of one topic or of all, oldest first. Raises PubSubUnavailableError."""
+        ...
+
+    async def redrive(self, letter: DeadLetter) -> Offset:
+        """Give a dead letter to its group once more, with all its deliveries ahead of it; returns its new offset.
+
+        Raises LookupError if it was redriven or dropped before or has expired, and PubSubUnavailableError.
+        """
+        ...
+
+    async def drop(self, letter: DeadLetter) -> None:
+        """Forget a dead letter: nobody will handle it. Raises as `redrive` does."""
         ...
 
     async def close(self) -> None:

@@ -8,6 +8,11 @@ def run_topic(tenant: str, run_id: str, key: str | None) -> str:
     return f"{tenant}:thread:{key}" if key is not None else f"{tenant}:run:{run_id}"
 
 
+def is_of(tenant: str, topic: str, event: Event) -> bool:
+    """Whether an event is a tenant's: it is in the topic of one of its threads or runs, or its data names it as `tenant`."""
+    return topic.startswith((f"{tenant}:thread:", f"{tenant}:run:")) or event.data.get("tenant") == tenant
+
+
 def wake_topic(queue: str) -> str:
     """The topic that wakes one of the workers that serve `queue`."""
     return {"default": "wake", "tasks": "tasks"}.get(queue, f"wake:{queue}")

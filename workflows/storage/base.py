@@ -246,19 +246,23 @@ class Store(Protocol):
 
     # Dead letters
     async def dead_signals(self, *, tenant: str, limit: int = 100, before: str | None = None) -> list[DeadSignal]:
-        """The dead letters of a tenant's inboxes, newest first; `before` is the last id of the page before. Raises ValueError if it is none."""
+        """The dead letters of a tenant's inboxes, newest first; `before` is the last id of the page before. Raises InputError if it is none."""
+        ...
+
+    async def dead_signal(self, letter_id: str, *, tenant: str) -> DeadSignal | None:
+        """One dead letter; None if the tenant has no such one (any more). Raises InputError if the id is none."""
         ...
 
     async def redrive_signal(self, letter_id: str, run: NewRun) -> SignalOutcome | None:
         """Give a letter of `run`'s tenant, workflow and key to their live run, or start `run` with it; only the first who asks does.
 
-        None: there is no such letter (any more). One without a key can't be redriven: nobody would take it up. Raises ValueError if the
+        None: there is no such letter (any more). One without a key can't be redriven: nobody would take it up. Raises InputError if the
         id is none.
         """
         ...
 
     async def drop_signal(self, letter_id: str, *, tenant: str) -> bool:
-        """Remove a letter for good. False: it was not there. Raises ValueError if the id is none."""
+        """Remove a letter for good. False: it was not there. Raises InputError if the id is none."""
         ...
 
     # Approvals

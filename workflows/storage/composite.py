@@ -184,6 +184,7 @@ class CompositeStore:
     signal_payload = _delegated("signal_payload")
     inbox = _delegated("inbox")
     dead_signals = _delegated("dead_signals")
+    dead_signal = _delegated("dead_signal")
     redrive_signal = _delegated("redrive_signal")
     drop_signal = _delegated("drop_signal")
     decide = _delegated("decide")

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
+from workflows.errors import InputError
+
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -34,7 +36,7 @@ class SignalOutcome:
     claimed: bool = False
 
 
-LETTER_ID = re.compile(r"(\d{1,17})\.(\d{1,9})\.([^\x00]+)")
+LETTER_ID = re.compile(r"(\d{1,17})\.(\d{1,9})\.([^\x00\ud800-\udfff]+)")
 
 
 class LetterId(NamedTuple):
@@ -49,10 +51,10 @@ class LetterId(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> "LetterId":
-        """Raises ValueError if `text` is none."""
+        """Raises InputError if `text` is none."""
         found = LETTER_ID.fullmatch(text)
         if found is None:
-            raise ValueError(f"{text!r} is no id of a dead letter")
+            raise InputError(f"{text!r} is no id of a dead letter")
         micros, seq, run_id = found.groups()
         return cls(EPOCH + timedelta(microseconds=int(micros)), run_id, int(seq))
 

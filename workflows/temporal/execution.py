@@ -153,7 +153,7 @@ class TemporalExecution:
             await asyncio.gather(*(each.stop() for each in polling))
             cutting.cancel()
 
-    def wake(self) -> None:
+    async def tell_workers(self, queue: str) -> None:
         """Temporal tells its workers itself."""
 
     # Runs

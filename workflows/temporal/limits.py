@@ -9,6 +9,7 @@ LIMITS = {
     " Run.resume",
     "schedules": "schedules are rows of a store, fired by its clock. Use Temporal's own schedules",
     "doctor": "the doctor looks at the runs of a store. Use Temporal's UI, or Engine.runs",
+    "letters": "a signal that nobody read is kept in the history of its ended run. Send it again with Engine.signal_with_start",
     "fork": "time travel forks the records of a store. Reset the workflow with Temporal's own tools, or start a new run",
     "paused": "a paused run takes one step at a time in a store only. Use Temporal's UI, or a store on your desk",
     "redrive": "a dead run can't be put back to work. Start a new one",

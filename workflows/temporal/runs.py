@@ -25,6 +25,7 @@ from workflows.running.claim import GO_ON, STEP_ONCE
 from workflows.storage.base import (
     DeadSignal,
     Fork,
+    LetterId,
     Record,
     RunRow,
     RunState,
@@ -164,8 +165,9 @@ class TemporalRuns:
 
             return list(await asyncio.gather(*map(row, found)))
 
-    async def dead_signals(self, *, tenant: str, limit: int = 100) -> list[DeadSignal]:
-        """The signals of a tenant's ended runs that nobody will read, newest first."""
+    async def dead_signals(self, *, tenant: str, limit: int = 100, before: str | None = None) -> list[DeadSignal]:
+        """The signals of a tenant's ended runs that nobody will read, newest first. Raises InputError if `before` is no letter's id."""
+        last = None if before is None else LetterId.parse(before)
         async with reachable():
             letters: list[DeadSignal] = []
             async for execution in self._listing.where(tenant=tenant, more=f"{DEAD_LETTERS.name} > 0"):
@@ -183,7 +185,8 @@ class TemporalRuns:
                     )
                     for each in outcome.dead_letters
                 ]
-            return sorted(letters, key=lambda each: str(each.signal.created_at), reverse=True)[:limit]
+            listed = sorted(letters, key=_place, reverse=True)
+            return [each for each in listed if last is None or _place(each) < last][:limit]
 
     async def fork(self, fork: Fork) -> bool:
         """Raises UnsupportedError."""
@@ -261,6 +264,10 @@ class TemporalRuns:
             stopped = execution.status in (WorkflowExecutionStatus.TERMINATED, WorkflowExecutionStatus.CANCELED)
             return Outcome(state=RunState.CANCELLED if stopped else RunState.FAILED, failure=failure)
         return found
+
+
+def _place(letter: DeadSignal) -> LetterId:
+    return LetterId(letter.died_at, letter.run_id, letter.signal.seq)
 
 
 def _state(execution: WorkflowExecution) -> RunState:

@@ -8,6 +8,7 @@ import pytest
 
 from tests.conformance.conftest import AnyStore
 from tests.conformance.store.acts import a_run, accept, claim, claimed, new_id, ok
+from workflows.errors import InputError
 from workflows.storage.base import DeadSignal, RunState, StepBatch
 
 
@@ -144,13 +145,22 @@ async def test_a_signal_that_is_there_already_is_not_given_twice(store: AnyStore
 
 
 @pytest.mark.parametrize(
-    "text", ["", "x", "1.2", "a.1.r", "1.b.r", "1.2.", "1.1.\x00", f"{10**30}.1.r", f"1.{2**70}.r"]
+    "text", ["", "x", "1.2", "a.1.r", "1.b.r", "1.2.", "1.1.\x00", "1.1.\ud800", f"{10**30}.1.r", f"1.{2**70}.r"]
 )
 async def test_what_is_no_id_is_refused(store: AnyStore, text: str) -> None:
     for refused in (
         store.redrive_signal(text, a_run(key="k")),
         store.drop_signal(text, tenant="T1"),
+        store.dead_signal(text, tenant="T1"),
         store.dead_signals(tenant="T1", before=text),
     ):
-        with pytest.raises(ValueError, match="no id of a dead letter"):
+        with pytest.raises(InputError, match="no id of a dead letter"):
             await refused
+
+
+async def test_one_letter_is_found_by_its_tenant_alone(store: AnyStore) -> None:
+    letters = await bury(store, "m1", "m2")
+    assert [await store.dead_signal(each.id, tenant="T1") for each in letters] == letters
+    assert await store.dead_signal(letters[0].id, tenant="T2") is None
+    await store.drop_signal(letters[0].id, tenant="T1")
+    assert await store.dead_signal(letters[0].id, tenant="T1") is None

@@ -1,6 +1,7 @@
 """Dead letters: listed by pages, given back once, or dropped."""
 
 from dataclasses import replace
+from typing import Any
 
 from workflows.storage.base import DeadSignal, LetterId, NewRun, SignalOutcome
 from workflows.storage.postgres.database import POSTGRES
@@ -14,6 +15,9 @@ select {LETTER_COLUMNS} from dead_signals
  where tenant = $1 and ($2::timestamptz is null or (died_at, run_id, seq) < ($2, $3::text, $4::bigint))
  order by died_at desc, run_id desc, seq desc limit $5
 """
+
+# $1 tenant $2 run $3 number
+ONE = f"select {LETTER_COLUMNS} from dead_signals where tenant = $1 and run_id = $2 and seq = $3"
 
 # $1 tenant $2 workflow $3 version $4 key $5 id for a new run $6 the letter's run $7 its number $8 queue $9 trace $10 input $11 max_attempts
 # $12 priority $13 deployment
@@ -50,7 +54,14 @@ class LetterOperations(Rows):
 
     async def dead_signals(self, *, tenant: str, limit: int = 100, before: str | None = None) -> list[DeadSignal]:
         place = (None, None, None) if before is None else LetterId.parse(before)
-        letters = [dead_signal(POSTGRES, row) for row in await self._fetch(LIST, tenant, *place, limit)]
+        return await self._letters(LIST, tenant, *place, limit)
+
+    async def dead_signal(self, letter_id: str, *, tenant: str) -> DeadSignal | None:
+        letter = LetterId.parse(letter_id)
+        return next(iter(await self._letters(ONE, tenant, letter.run_id, letter.seq)), None)
+
+    async def _letters(self, statement: str, tenant: str, *parameters: Any) -> list[DeadSignal]:
+        letters = [dead_signal(POSTGRES, row) for row in await self._fetch(statement, tenant, *parameters)]
         payloads = await self._whole([each.signal for each in letters], tenant=tenant)
         return [replace(each, signal=whole) for each, whole in zip(letters, payloads, strict=True)]
 

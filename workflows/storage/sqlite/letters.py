@@ -1,6 +1,7 @@
 """Dead letters: listed by pages, given back once, or dropped."""
 
 from dataclasses import replace
+from typing import Any
 
 from workflows.storage import dialect
 from workflows.storage.base import DeadSignal, LetterId, NewRun, SignalOutcome
@@ -13,6 +14,9 @@ LIST = f"""
 select {LETTER_COLUMNS} from dead_signals where tenant = ?1 and (?2 is null or (died_at, run_id, seq) < (?2, ?3, ?4))
  order by died_at desc, run_id desc, seq desc limit ?5
 """
+
+# ?1 tenant ?2 run ?3 number
+ONE = f"select {LETTER_COLUMNS} from dead_signals where tenant = ?1 and run_id = ?2 and seq = ?3"
 
 # ?1 tenant ?2 run ?3 number ?4 workflow ?5 key
 FIND = """
@@ -48,13 +52,16 @@ class LetterOperations(SignalOperations):
     async def dead_signals(self, *, tenant: str, limit: int = 100, before: str | None = None) -> list[DeadSignal]:
         last = None if before is None else LetterId.parse(before)
         place = (None, None, None) if last is None else (dialect.micros(last.died_at), last.run_id, last.seq)
+        return await self._call(lambda: self._letters(LIST, tenant, *place, limit))
 
-        def found() -> list[DeadSignal]:
-            letters = [dead_signal(SQLITE, row) for row in self._rows(LIST, tenant, *place, limit)]
-            payloads = self._whole([each.signal for each in letters], tenant=tenant)
-            return [replace(each, signal=whole) for each, whole in zip(letters, payloads, strict=True)]
+    async def dead_signal(self, letter_id: str, *, tenant: str) -> DeadSignal | None:
+        letter = LetterId.parse(letter_id)
+        return next(iter(await self._call(lambda: self._letters(ONE, tenant, letter.run_id, letter.seq))), None)
 
-        return await self._call(found)
+    def _letters(self, statement: str, tenant: str, *parameters: Any) -> list[DeadSignal]:
+        letters = [dead_signal(SQLITE, row) for row in self._rows(statement, tenant, *parameters)]
+        payloads = self._whole([each.signal for each in letters], tenant=tenant)
+        return [replace(each, signal=whole) for each, whole in zip(letters, payloads, strict=True)]
 
     async def redrive_signal(self, letter_id: str, run: NewRun) -> SignalOutcome | None:
         letter = LetterId.parse(letter_id)
