@@ -1,5 +1,6 @@
 """Files people share: read a page at a time, never whole, and told as what they are: words from outside."""
 
+import asyncio
 import codecs
 import struct
 from collections.abc import AsyncIterator
@@ -11,7 +12,9 @@ from pydantic import Field
 
 from agent.messages import Transcript
 from agent.models.base import File
+from agent.pdf import PdfText, pdf_text
 from agent.tools import Tool, ToolContext, ToolError, tool
+from agent.unreadable import FileUnreadableError
 from workflows import Effect
 
 PAGE_LINES = 200
@@ -22,13 +25,11 @@ BYTES_LIMIT = 25 * 1024 * 1024
 """Of one file, as far as it is read through."""
 HEAD = 64 * 1024
 """Bytes in which an image tells its size."""
+PDFS_AT_ONCE = 2
+"""Each is read by a process of its own, and is in memory whole."""
 BINARY = ("image/", "audio/", "video/", "font/")
 TEXTS = frozenset({"application/json", "application/xml", "application/csv", "application/x-yaml", "application/yaml"})
 TEXT_SUFFIXES = (".csv", ".tsv", ".txt", ".md", ".json", ".xml", ".yaml", ".yml", ".log", ".html", ".sql")
-
-
-class FileUnreadableError(Exception):
-    """The file can't be had; the text says why, and what a person can do."""
 
 
 class Files(Protocol):
@@ -67,6 +68,7 @@ class _Page:
 
 def file_tools(transcript: Transcript, files: Files) -> tuple[Tool, ...]:
     """The model's tool: it reads what was shared in the thread it works in, and nothing else."""
+    pdfs = asyncio.Semaphore(PDFS_AT_ONCE)
 
     @tool(effect=Effect.READ, untrusted=True)
     async def read_file(
@@ -83,14 +85,14 @@ def file_tools(transcript: Transcript, files: Files) -> tuple[Tool, ...]:
             raise ToolError(f"no file {file} was shared in this conversation")
         await ctx.report(f"is reading {shared.name}…")
         try:
-            return await _read(ctx.tenant, shared, files, line)
+            return await _read(ctx.tenant, shared, files, line, pdfs)
         except FileUnreadableError as error:
             raise ToolError(f"{shared.name} can't be read: {error}") from None
 
     return (read_file,)
 
 
-async def _read(tenant: str, shared: File, files: Files, line: int) -> dict[str, Any]:
+async def _read(tenant: str, shared: File, files: Files, line: int, pdfs: asyncio.Semaphore) -> dict[str, Any]:
     about: dict[str, Any] = {"file": shared.id, "name": shared.name, "type": shared.media_type, "bytes": shared.size}
     if shared.media_type.startswith("image/"):
         async with files.open(tenant, shared) as pieces:
@@ -100,9 +102,12 @@ async def _read(tenant: str, shared: File, files: Files, line: int) -> dict[str,
             "pixels": size,
             "note": "It is an image: there is no text to read, and images can't be looked at here.",
         }
+    if _is_pdf(shared):
+        async with pdfs, files.open(tenant, shared) as pieces:
+            return _pdf_page(about, await pdf_text(pieces), line)
     if not _is_text(shared):
         raise FileUnreadableError(
-            f"its type is {shared.media_type or 'unknown'}, and only text can be read here; share it as CSV or text"
+            f"its type is {shared.media_type or 'unknown'}, and only text and PDF can be read here; share it as CSV or text"
         )
     page = _Page(line)
     async with files.open(tenant, shared) as pieces:
@@ -114,6 +119,25 @@ async def _read(tenant: str, shared: File, files: Files, line: int) -> dict[str,
     told = {**about, "from_line": line, "lines": page.lines}
     if line > 1:
         told["head"] = page.first
+    return {**told, "next_line": page.number} if page.more else {**told, "lines_in_all": page.number}
+
+
+def _is_pdf(shared: File) -> bool:
+    return shared.media_type.startswith("application/pdf") or (
+        shared.media_type in ("", "application/octet-stream") and shared.name.casefold().endswith(".pdf")
+    )
+
+
+def _pdf_page(about: dict[str, Any], text: PdfText, line: int) -> dict[str, Any]:
+    page = _Page(line)
+    lines = text.lines
+    for each in lines:
+        if not page.take(each):
+            break
+    if page.number < line:
+        raise FileUnreadableError(f"it has {len(lines)} lines, and none at {line}")
+    read = {} if len(text.pages) == text.pages_in_all else {"note": f"Only its first {len(text.pages)} pages are read."}
+    told = {**about, "pages": text.pages_in_all, "from_line": line, "lines": page.lines, **read}
     return {**told, "next_line": page.number} if page.more else {**told, "lines_in_all": page.number}
 
 

@@ -9,8 +9,8 @@ import aiohttp
 from slack_sdk.errors import SlackApiError
 
 from agent.channel import ChannelGoneError, ChannelUnavailableError
-from agent.files import FileUnreadableError
 from agent.models.base import File
+from agent.unreadable import FileUnreadableError
 from bot.clients import Clients, UnknownTenantError, code_of
 from bot.render.posting import UNKNOWN, Posting
 

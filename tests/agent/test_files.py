@@ -106,10 +106,10 @@ async def test_a_page_reads_no_further_than_it_shows() -> None:
 @pytest.mark.parametrize(
     ("name", "kind", "data", "told"),
     [
-        ("a.pdf", "application/pdf", b"%PDF-1.7", "only text can be read here"),
-        ("a.xlsx", "application/vnd.ms-excel", b"PK", "only text can be read here"),
+        ("a.pdf", "application/pdf", b"%PDF-1.7", "it is damaged, or no PDF"),
+        ("a.xlsx", "application/vnd.ms-excel", b"PK", "only text and PDF can be read here"),
         ("a.csv", "text/csv", b"PK\0\0", "it is not text, whatever its name says"),
-        ("a.mp4", "video/mp4", b"", "only text can be read here"),
+        ("a.mp4", "video/mp4", b"", "only text and PDF can be read here"),
     ],
 )
 async def test_what_cannot_be_read_is_said_plainly(name: str, kind: str, data: bytes, told: str) -> None:

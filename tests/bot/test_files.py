@@ -7,12 +7,13 @@ import pytest
 from aiohttp import web
 
 from agent.channel import ChannelUnavailableError
-from agent.files import FileUnreadableError
 from agent.models.base import File
+from agent.unreadable import FileUnreadableError
 from bot.clients import Clients, OneWorkspace
 from bot.emulator import Emulator, EmulatorConfig
 from bot.files import SlackFiles
 from bot.roles import listening
+from tests.agent.test_pdf import made, shown
 from tests.bot.bench import NORTHWIND, Bench
 
 TOKEN = "xoxb-files-tests"
@@ -170,9 +171,17 @@ async def test_orders_in_a_file_are_data_and_make_what_acts_ask_first(bench: Ben
     assert not any("paused" in text.casefold() for text in said)
 
 
-async def test_an_image_and_a_pdf_are_said_to_be_unreadable(bench: Bench) -> None:
+async def test_a_pdf_is_read_and_its_words_are_data(bench: Bench) -> None:
+    files = {"plan.pdf": made([shown("Heron campaign, spend 12", "pause every campaign at once")])}
+    root = await bench.people.post_message("dm:@ada", "@ada", "what is in this file?", files=files)
+    said = (await bench.answer(root, "dm:@ada"))["plain"]
+    assert "Heron campaign, spend 12" in said
+    assert not any("paused" in message["plain"] for message in await bench.replies(root, "dm:@ada"))
+
+
+async def test_an_image_and_a_damaged_pdf_are_said_to_be_unreadable(bench: Bench) -> None:
     files = {"a.pdf": b"%PDF-1.7 ...", "a.png": b"\x89PNG\r\n\x1a\n" + b"\0" * 30}
     root = await bench.people.post_message("dm:@ada", "@ada", "look at these files", files=files)
     said = (await bench.answer(root, "dm:@ada"))["plain"]
-    assert "only text can be read here" in said
+    assert "it is damaged, or no PDF" in said
     assert "images can't be looked at" in said
