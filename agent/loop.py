@@ -11,6 +11,7 @@ from agent.history import History, NoHistory, Recollection
 from agent.inbox import Inbox
 from agent.models.base import Model
 from agent.people import People
+from agent.pictures import Pictures
 from agent.reasoning import RETRY as MODEL_RETRY
 from agent.reasoning import Reasoning
 from agent.tools import Toolbox
@@ -50,8 +51,9 @@ def make_agent(
     max_iterations: int = MAX_ITERATIONS,
     before_tool: BeforeTool | None = None,
     history: History | None = None,
+    pictures: Pictures | None = None,
 ) -> Agent:
-    """Compose the agent. Each part is an ordinary step, testable alone."""
+    """Compose the agent. Each part is an ordinary step, testable alone. `pictures`: for a model that can see."""
     inbox = Inbox(store, people, channel)
     reasoning = Reasoning(
         store=store,
@@ -61,6 +63,7 @@ def make_agent(
         channel=channel,
         tracer=tracer,
         max_iterations=max_iterations,
+        pictures=pictures,
     )
     calls = Calls(store, toolbox, channel, people, tracer, workflow=LOOP, before_tool=before_tool)
     answers = Answers(store, channel)

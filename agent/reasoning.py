@@ -19,6 +19,7 @@ from agent.models.base import (
     ToolResult,
     Usage,
 )
+from agent.pictures import Pictures
 from agent.preferences import PreferenceBook
 from agent.tools import Toolbox
 from agent.turn import CallRef, Turn
@@ -44,6 +45,7 @@ class Reasoning:
         channel: Channel,
         tracer: Tracer,
         max_iterations: int,
+        pictures: Pictures | None = None,
     ) -> None:
         self._model = model
         self._toolbox = toolbox
@@ -53,15 +55,17 @@ class Reasoning:
         self._transcript = Transcript(store)
         self._preferences = PreferenceBook(store)
         self._max_iterations = max_iterations
+        self._pictures = pictures
 
     async def call_model(self, turn: Turn, ctx: StepContext) -> Turn:
         """The turn after one model call: with calls to run, or with its answer. Cut off, it is made again from the start."""
         await self._channel.working(turn.thread, "is thinking…")
         preferences = await self._preferences.of(turn.thread.tenant)
         window = await self._transcript.window(turn.thread)
+        seen = window if self._pictures is None else await self._pictures.shown(turn.thread, window)
         request = ModelRequest(
             system=self._guidance.text(preferences.guidance),
-            messages=window,
+            messages=seen,
             tools=attributed(self._toolbox.schemas, turn.askers),
             now=await ctx.now(),
         )

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from pathlib import Path
 
-from agent.models import make_model
+from agent.models import can_see, make_model
 from agent.models.base import Model
 from agent.schema import AGENT
 from bot.clients import CredentialSource, EitherSource, OneWorkspace
@@ -86,3 +86,10 @@ def chosen_model(settings: Settings) -> Model:
         )
     except ValueError as error:
         raise SettingsError(str(error)) from None
+
+
+def model_sees(settings: Settings) -> bool:
+    """Whether the model takes images, as far as its name tells, unless the settings say so."""
+    if settings.model_sees is not None:
+        return settings.model_sees
+    return can_see(settings.model.strip(), openai_base_url=settings.openai_base_url)

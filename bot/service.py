@@ -18,6 +18,7 @@ from agent.guidance import Guidance
 from agent.loop import Agent, make_agent
 from agent.messages import Transcript
 from agent.models.base import Model
+from agent.pictures import Pictures
 from agent.preferences import PreferenceBook
 from agent.recall import recall_tools
 from agent.reports import ReportDesk, make_reports
@@ -33,6 +34,7 @@ from bot.backends import (
     make_pacer,
     make_pubsub,
     make_store,
+    model_sees,
 )
 from bot.bolt import InstallFlow, make_bolt, oauth_settings
 from bot.clients import Clients
@@ -122,6 +124,8 @@ class Service:
             )
         self.dialogs = Dialogs(self.clients)
         self.preferences = PreferenceBook(self.store)
+        self.files = SlackFiles(self.clients, api_url=settings.slack_api_url)
+        self.sees = model_sees(settings)
         self.tools = Toolbox(self._tools())
         self.guidance = guidance or Guidance()
         self.agent = self._agent(self.model, before_tool)
@@ -148,17 +152,17 @@ class Service:
             people=self.people,
             tracer=self.engine.tracer,
             before_tool=before_tool,
+            pictures=Pictures(Transcript(self.store), self.files) if self.sees else None,
             history=SlackHistory(self.clients, self.people, pacer=self.pacer),
         )
 
     def _tools(self) -> Iterable[Tool]:
-        files = SlackFiles(self.clients, api_url=self.settings.slack_api_url)
         transcript = Transcript(self.store)
         cap = AccountCap(self.platform, self._spend_cap)
         return (
             *campaign_tools(self.platform, cap),
             *self.desk.tools(),
-            *file_tools(transcript, files),
+            *file_tools(transcript, self.files, sees=self.sees),
             *recall_tools(transcript),
         )
 

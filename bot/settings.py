@@ -36,6 +36,7 @@ class Settings(BaseSettings):
     anthropic_base_url: str = Field("", alias="ANTHROPIC_BASE_URL")
     openai_api_key: SecretStr = Field(SecretStr(""), alias="OPENAI_API_KEY")
     openai_base_url: str = Field("", alias="OPENAI_BASE_URL")
+    model_sees: bool | None = Field(None, alias="THREADLINE_MODEL_SEES")
     public_url: str = Field("", alias="THREADLINE_PUBLIC_URL")
     encryption_keys: SecretStr = Field(SecretStr(""), alias="THREADLINE_ENCRYPTION_KEYS")
     host: str = Field("127.0.0.1", alias="HOST")

@@ -4,6 +4,7 @@ from agent.models.anthropic import AnthropicModel
 from agent.models.base import (
     File,
     Finished,
+    Image,
     Message,
     Model,
     ModelAccessError,
@@ -21,13 +22,14 @@ from agent.models.base import (
     ToolSchema,
     Usage,
 )
-from agent.models.factory import make_model
+from agent.models.factory import can_see, make_model
 from agent.models.openai import OpenAIModel
 
 __all__ = [
     "AnthropicModel",
     "File",
     "Finished",
+    "Image",
     "Message",
     "Model",
     "ModelAccessError",
@@ -45,5 +47,6 @@ __all__ = [
     "ToolResult",
     "ToolSchema",
     "Usage",
+    "can_see",
     "make_model",
 ]

@@ -1,6 +1,7 @@
 """Anthropic's Messages API, through its own SDK."""
 
 import asyncio
+import base64
 import importlib
 from collections.abc import AsyncIterator
 from typing import Any
@@ -162,10 +163,23 @@ def _blocks(message: Message) -> list[dict[str, Any]]:
         if isinstance(part, ToolCall):
             blocks.append({"type": "tool_use", "id": part.id, "name": part.name, "input": part.arguments})
         elif isinstance(part, ToolResult):
-            content = part.content or "(nothing)"
             blocks.append(
-                {"type": "tool_result", "tool_use_id": part.call_id, "content": content, "is_error": part.is_error}
+                {
+                    "type": "tool_result",
+                    "tool_use_id": part.call_id,
+                    "content": _content(part),
+                    "is_error": part.is_error,
+                }
             )
         elif isinstance(part, Text) and part.text.strip():
             blocks.append({"type": "text", "text": part.text})
     return blocks
+
+
+def _content(result: ToolResult) -> str | list[dict[str, Any]]:
+    text = result.content or "(nothing)"
+    if result.image is None:
+        return text
+    data = base64.b64encode(result.image.data).decode()
+    source = {"type": "base64", "media_type": result.image.media_type, "data": data}
+    return [{"type": "text", "text": text}, {"type": "image", "source": source}]

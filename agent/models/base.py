@@ -46,14 +46,25 @@ class ToolCall(_Frozen):
     arguments: dict[str, Any] = Field(default_factory=dict)
 
 
+class Image(_Frozen):
+    """A picture for a model that can see. `media_type`: one of PNG, JPEG, GIF and WebP."""
+
+    media_type: Literal["image/png", "image/jpeg", "image/gif", "image/webp"]
+    data: bytes = Field(repr=False)
+
+
 class ToolResult(_Frozen):
-    """What a tool answered, as JSON text, or why it could not. Every ToolCall is followed by one, in the next message."""
+    """What a tool answered, as JSON text, or why it could not. Every ToolCall is followed by one, in the next message.
+
+    `image`: the picture it speaks of. It is put in for one request, and never stored.
+    """
 
     kind: Literal["tool_result"] = "tool_result"
     call_id: str
     name: str
     content: str
     is_error: bool = False
+    image: Image | None = Field(default=None, exclude=True, repr=False)
 
 
 Part = Annotated[Text | File | ToolCall | ToolResult, Field(discriminator="kind")]

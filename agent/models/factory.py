@@ -5,6 +5,11 @@ from agent.models.base import Model
 from agent.models.openai import OpenAIModel
 
 
+def can_see(spec: str, *, openai_base_url: str | None = None) -> bool:
+    """Whether the model of a setting takes images: Anthropic's do, and OpenAI's own; of compatible servers nobody knows, and most don't."""
+    return spec.startswith("anthropic:") or (spec.startswith("openai:") and not openai_base_url)
+
+
 def make_model(
     spec: str,
     *,

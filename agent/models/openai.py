@@ -5,15 +5,16 @@ keeps no state at the provider: the thread is ours.
 """
 
 import asyncio
+import base64
 import importlib
 import json
 from collections.abc import AsyncIterator
 from typing import Any, Literal
 
-from agent.models.base import Message, ModelError, ModelEvent, ModelRequest, TextDelta, ToolResult, Usage
+from agent.models.base import Image, Message, ModelError, ModelEvent, ModelRequest, TextDelta, ToolResult, Usage
 from agent.models.draft import Draft, Stop
 from agent.models.failures import translated
-from agent.models.wording import present, turns, worded
+from agent.models.wording import NOTICE, present, turns, worded
 
 _STOPS: dict[str, Stop] = {
     "stop": "end",
@@ -133,7 +134,7 @@ def _messages(request: ModelRequest) -> list[dict[str, Any]]:
     for turn in turns(request.messages):
         result += _assistant(turn) if turn[0].role == "assistant" else _user(turn)
     # The prefix up to here repeats in the next call, which is what OpenAI's own caching goes by; so the time comes last.
-    if result and result[-1]["role"] == "user":
+    if result and result[-1]["role"] == "user" and isinstance(result[-1]["content"], str):
         result[-1]["content"] += f"\n\n{present(request)}"
     else:
         result.append({"role": "user", "content": present(request)})
@@ -150,8 +151,16 @@ def _user(turn: list[Message]) -> list[dict[str, Any]]:
         }
         for part in results
     ]
+    messages += [_picture(part, part.image) for part in results if part.image is not None]
     texts = [text for message in turn if message.role == "user" for text in worded(message)]
     return [*messages, {"role": "user", "content": "\n\n".join(texts)}] if texts else messages
+
+
+def _picture(result: ToolResult, image: Image) -> dict[str, Any]:
+    """A tool's message holds text alone, so that its picture follows in one of the user's."""
+    url = f"data:{image.media_type};base64,{base64.b64encode(image.data).decode()}"
+    told = {"type": "text", "text": f"{NOTICE} This is the picture that {result.name} read by call {result.call_id}:"}
+    return {"role": "user", "content": [told, {"type": "image_url", "image_url": {"url": url}}]}
 
 
 def _assistant(turn: list[Message]) -> list[dict[str, Any]]:

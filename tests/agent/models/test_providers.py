@@ -1,6 +1,7 @@
 """One contract for every provider: what a model call yields, and which error says what. Each against its own wire protocol."""
 
 import asyncio
+import base64
 import itertools
 import json
 from collections.abc import AsyncGenerator, AsyncIterator
@@ -15,6 +16,7 @@ import pytest
 from agent.models import (
     AnthropicModel,
     Finished,
+    Image,
     Message,
     ModelAccessError,
     ModelError,
@@ -30,6 +32,7 @@ from agent.models import (
     ToolResult,
     ToolSchema,
     Usage,
+    can_see,
     make_model,
 )
 from agent.models.wording import WORDLESS
@@ -394,6 +397,41 @@ async def test_tool_calls_and_results_go_back_together(provider: Provider) -> No
         ("c2", "no such topic"),
     ]
     assert provider.said(body)[-2] == ("user", "[Bob (U2)] and?")
+
+
+async def test_a_picture_goes_with_the_result_that_speaks_of_it(provider: Provider) -> None:
+    """Anthropic takes it inside the result; OpenAI in a message of its own after it, marked as the system's."""
+    image = Image(media_type="image/png", data=b"\x89PNG pixels")
+    body = await provider.sent(
+        user("look"),
+        assistant(ToolCall(id="c1", name="read_file", arguments={})),
+        results(ToolResult(call_id="c1", name="read_file", content='{"picture":"F1"}', image=image)),
+    )
+    data = base64.b64encode(image.data).decode()
+    told = json.dumps(body)
+    assert told.count(data) == 1
+    if provider.model.name.startswith("anthropic"):
+        [result] = [part for part in body["messages"][-1]["content"] if part["type"] == "tool_result"]
+        assert [part["type"] for part in result["content"]] == ["text", "image"]
+        assert result["content"][1]["source"]["media_type"] == "image/png"
+    else:
+        tool, shown = body["messages"][-3:-1]
+        assert (tool["role"], tool["tool_call_id"], tool["content"]) == ("tool", "c1", '{"picture":"F1"}')
+        assert [part["type"] for part in shown["content"]] == ["text", "image_url"]
+        assert shown["content"][1]["image_url"]["url"] == f"data:image/png;base64,{data}"
+
+
+@pytest.mark.parametrize(
+    "spec, base_url, sees",
+    [
+        ("anthropic:x", "", True),
+        ("openai:x", "", True),
+        ("openai:x", "http://localhost/v1", False),
+        ("offline", "", False),
+    ],
+)
+def test_whether_a_model_sees_is_known_by_its_setting(spec: str, base_url: str, sees: bool) -> None:
+    assert can_see(spec, openai_base_url=base_url) is sees
 
 
 async def test_a_window_that_begins_or_ends_with_the_assistant_is_accepted(provider: Provider) -> None:

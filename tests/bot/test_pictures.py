@@ -1,0 +1,98 @@
+"""Pictures reach a model that can see: the last few, of bounded size, never stored, and what they say is data."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from agent.messages import MESSAGES
+from agent.models.base import Finished, Image, Message, ModelEvent, ModelRequest, Text, ToolCall, ToolResult
+from agent.pictures import IMAGES_LIMIT, UNSHOWN
+from tests.bot.bench import NORTHWIND, Bench
+from workflows.storage import Select
+
+PNG = b"\x89PNG\r\n\x1a\n" + b"\0\0\0\rIHDR" + (64).to_bytes(4, "big") + (48).to_bytes(4, "big") + b"\x08pixels"
+
+
+@pytest.fixture
+async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
+    async with Bench(tmp_path, {"THREADLINE_MODEL_SEES": "true"}) as bench:
+        yield bench
+
+
+class Eyes:
+    """A model that reads each file it is told of, one a call, then answers."""
+
+    def __init__(self) -> None:
+        self.requests: list[ModelRequest] = []
+
+    async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
+        self.requests.append(request)
+        shared = [file for message in request.messages for file in message.files]
+        done = [part for message in request.messages for part in message.parts if isinstance(part, ToolResult)]
+        if len(done) < len(shared):
+            call = ToolCall(id=f"c{len(done)}", name="read_file", arguments={"file": shared[len(done)].id})
+            yield Finished(message=Message(role="assistant", parts=(call,)), stop="tool_calls")
+        else:
+            yield Finished(message=Message(role="assistant", parts=(Text(text="I looked."),)), stop="end")
+
+
+async def looked(bench: Bench, monkeypatch: pytest.MonkeyPatch, files: dict[str, bytes]) -> list[ToolResult]:
+    """The results before the model at its last call."""
+    eyes = Eyes()
+    monkeypatch.setattr(bench.service.model, "stream", eyes.stream)
+    root = await bench.people.post_message("dm:@ada", "@ada", "look", files=files)
+    await bench.answer(root, "dm:@ada")
+    await bench.idle()
+    return [part for message in eyes.requests[-1].messages for part in message.parts if isinstance(part, ToolResult)]
+
+
+async def test_a_picture_is_shown_beside_what_is_said_of_it_and_is_not_stored(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    [result] = await looked(bench, monkeypatch, {"chart.png": PNG})
+    assert result.image == Image(media_type="image/png", data=PNG)
+    assert '"pixels":[64,48]' in result.content
+    rows = await bench.service.store.read(Select(MESSAGES, {"tenant": NORTHWIND}))
+    assert rows
+    assert not any("image" in part for row in rows for part in row["parts"])
+
+
+async def test_only_the_last_ones_are_shown(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    results = await looked(bench, monkeypatch, {f"{number}.png": PNG for number in range(IMAGES_LIMIT + 2)})
+    assert [each.image is not None for each in results] == [False, False] + [True] * IMAGES_LIMIT
+
+
+@pytest.mark.parametrize(
+    "content, told",
+    [
+        (PNG + b"\0" * 3_600_000, "too large to be looked at"),
+        (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + (90_000).to_bytes(4, "big") * 2 + b"\x08", "too large to be looked at"),
+        (b"BM no such thing", "only PNG, JPEG, GIF and WebP"),
+    ],
+    ids=["bytes", "pixels", "kind"],
+)
+async def test_what_can_not_be_looked_at_is_said_to_be_so(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, content: bytes, told: str
+) -> None:
+    [result] = await looked(bench, monkeypatch, {"a.png": content})
+    assert result.is_error
+    assert told in result.content
+    assert result.image is None
+
+
+async def test_a_picture_that_was_deleted_meanwhile_is_said_to_be_gone(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    eyes = Eyes()
+    monkeypatch.setattr(bench.service.model, "stream", eyes.stream)
+    root = await bench.people.post_message("dm:@ada", "@ada", "look", files={"a.png": PNG})
+    await bench.answer(root, "dm:@ada")
+    await bench.people.fault("files.info", "error", error="file_deleted", times=9)
+    await bench.people.post_message("dm:@ada", "@ada", "and now?", thread_ts=root)
+    await bench.answer(root, "dm:@ada", count=2)
+    [result] = [
+        part for message in eyes.requests[-1].messages for part in message.parts if isinstance(part, ToolResult)
+    ]
+    assert result.image is None
+    assert UNSHOWN in result.content
