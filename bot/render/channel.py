@@ -12,11 +12,11 @@ from slack_sdk.errors import SlackApiError
 from agent.channel import Card, ChannelGoneError, ChannelUnavailableError, Delivered, Draft, Notes
 from agent.models.base import Person
 from agent.reports import LostPlace
-from agent.reports.document import Document
+from agent.reports.document import Document, Grid
 from agent.thread import Thread
 from bot.clients import Clients, code_of
 from bot.render.cards import card_blocks, card_text
-from bot.render.documents import document_blocks, document_markdown
+from bot.render.documents import document_blocks, document_csv, document_markdown, left_out
 from bot.render.drafts import Drafts
 from bot.render.feedback import feedback_block
 from bot.render.lost import lost_text
@@ -29,6 +29,7 @@ from bot.render.text import escaped, fallback, neutral, shortened
 from bot.render.uploads import Uploads
 
 STATUS_LIMIT = 100
+ALL_ROWS = "All rows of the table above."
 
 
 async def _tenant(tenant: str, user_id: str) -> str:
@@ -139,28 +140,35 @@ class SlackChannel:
         self, thread: Thread, document: Document, *, delivery_id: str, reply_url: str | None, notes: Notes
     ) -> Delivered:
         """Post a report or summary. Where the app can't post, whoever ordered it gets it by the command's reply address."""
-        words = document_markdown(document)
-        post = Post(
-            thread,
-            delivery_id,
-            0,
-            fallback(document.summary),
-            document_blocks(document),
-            escaped(neutral(fenced_tables(words))),
-            file_name="report.md",
-            words=neutral(words),
-        )
+        grid = document.grid if left_out(document) else None
+        post = _document_post(thread, document, delivery_id, attached=grid is not None)
         try:
             with _refusals():
-                return Delivered(message_ids=(await self._post(post, notes),))
+                ts = await self._post(post, notes)
+            if grid is None:
+                return Delivered(message_ids=(ts,))
+            below = thread if thread.root else thread.model_copy(update={"root": ts})
+            more = await self._attach(below, grid, delivery_id, notes)
+            return Delivered(message_ids=(ts, *more))
         except ChannelGoneError as gone:
             if reply_url is None:
                 raise
             try:
-                await reply(reply_url, post)
+                await reply(reply_url, _document_post(thread, document, delivery_id, attached=False))
             except ChannelGoneError:
                 raise gone from None
             return Delivered(message_ids=())
+
+    async def _attach(self, thread: Thread, grid: Grid, delivery_id: str, notes: Notes) -> tuple[str, ...]:
+        """Share all rows of a table below it, once. Where Slack takes no file, the report says how many rows are left out."""
+        post = Post(
+            thread, delivery_id, 1, "", (), parts=2, file_name="report.csv", words=document_csv(grid), comment=ALL_ROWS
+        )
+        try:
+            return (await self._uploads.once(post, notes),)
+        except SlackApiError as error:
+            structlog.get_logger().warning("table_not_attached", error=code_of(error))
+            return ()
 
     async def tell_lost(
         self, tenant: str, user_id: str, lost: LostPlace, *, delivery_id: str, notes: Notes
@@ -188,6 +196,22 @@ class SlackChannel:
             structlog.get_logger().warning(
                 "card_not_settled", approval=card.approval_id, error=f"{type(error).__name__}: {error}"
             )
+
+
+def _document_post(thread: Thread, document: Document, delivery_id: str, *, attached: bool) -> Post:
+    """With a file to follow it is the first of two parts, so that it never passes for the whole."""
+    words = document_markdown(document)
+    return Post(
+        thread,
+        delivery_id,
+        0,
+        fallback(document.summary),
+        document_blocks(document, attached=attached),
+        escaped(neutral(fenced_tables(words))),
+        parts=2 if attached else 1,
+        file_name="report.md",
+        words=neutral(words),
+    )
 
 
 @contextlib.contextmanager

@@ -1,5 +1,7 @@
 """Documents as blocks: words, a native table, a native chart; and as Markdown where blocks are refused."""
 
+import csv
+import io
 from collections.abc import Sequence
 from typing import Any
 
@@ -19,15 +21,37 @@ CELLS_LIMIT = 20_000
 """Characters of all cells of a table together."""
 CAPTION_LIMIT = 255
 POINTS_LIMIT = 20
+FORMULAS = ("=", "+", "-", "@", "\t", "\r")
+"""What a spreadsheet takes for the beginning of a formula."""
 BODY_LIMIT = 10_900
 PAGE = 25
 
 
-def document_blocks(document: Document) -> Blocks:
-    """The document's blocks, within Slack's limits."""
+def left_out(document: Document) -> int:
+    """The rows that don't fit into a table of Slack's."""
     rows = _fitting(document.grid) if document.grid is not None else []
-    left_out = len(document.grid.rows) - len(rows) if document.grid is not None and rows else 0
-    note = f"\n\n{left_out:,} more rows did not fit into the table." if left_out else ""
+    return len(document.grid.rows) - len(rows) if document.grid is not None and rows else 0
+
+
+def document_csv(grid: Grid) -> str:
+    """All of a table, for spreadsheets: numbers as such, and no text that one would take for a formula."""
+    text = io.StringIO()
+    csv.writer(text).writerows([_plain(cell) for cell in row] for row in grid.rows)
+    return text.getvalue()
+
+
+def _plain(cell: Cell) -> str:
+    if isinstance(cell, Number):
+        return f"{cell.value:.15g}"
+    return f"'{cell}" if cell.startswith(FORMULAS) else cell
+
+
+def document_blocks(document: Document, *, attached: bool = False) -> Blocks:
+    """The document's blocks, within Slack's limits. `attached`: a file has all rows of the table, should some not fit."""
+    rows = _fitting(document.grid) if document.grid is not None else []
+    missing = left_out(document)
+    where = "; the file below has all of them" if attached else ""
+    note = f"\n\n{missing:,} more rows did not fit into the table{where}." if missing else ""
     body = shortened(neutral(document.body), BODY_LIMIT)
     blocks: Blocks = [{"type": "markdown", "text": body + note or NOTHING}]
     if document.grid is not None and rows:

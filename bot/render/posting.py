@@ -56,7 +56,7 @@ UNKNOWN = (aiohttp.ClientError, asyncio.TimeoutError, OSError)
 @dataclass(frozen=True, slots=True)
 class Post:
     """One message to appear once: `delivery_id` and `part` (of `parts`) find it again. `plain` is shown where blocks are refused, and a file of `words` where that is refused,
-    too; `below` are blocks that belong to the message and not to its words.
+    too; `below` are blocks that belong to the message and not to its words, `comment` stands beside the file.
     """
 
     thread: Thread
@@ -69,6 +69,7 @@ class Post:
     file_name: str = "answer.md"
     words: str = ""
     below: Sequence[dict[str, Any]] = ()
+    comment: str = ""
 
     @property
     def source(self) -> str:

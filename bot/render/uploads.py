@@ -66,7 +66,7 @@ class Uploads:
             await self._posting.call(
                 client.files_completeUploadExternal(
                     files=[{"id": file_id, "title": post.file_name}], channel_id=post.thread.channel,
-                    initial_comment=WORDS, **shown,
+                    initial_comment=post.comment or WORDS, **shown,
                 ),
                 tenant=post.thread.tenant, method="files.completeUploadExternal",
             )  # fmt: skip

@@ -48,14 +48,15 @@ class Jotted:
 class Desk:
     """A thread of the local Slack, and the channel that answers in it."""
 
-    def __init__(self, emulator: Emulator, people: EmulatorClient, root: str) -> None:
+    def __init__(self, emulator: Emulator, people: EmulatorClient, root: str, *, deadline_s: float = 1) -> None:
         self.people = people
         self.api_url = emulator.api_url
+        self.slack = emulator.slack
         self.root = root
         self.thread = Thread(tenant="T0NORTHWIND", channel="C0CAMPAIGNS", root=root)
         clients = Clients(OneWorkspace(TOKEN, api_url=emulator.api_url), api_url=emulator.api_url, timeout_s=2)
         pacer = MemoryPacer(clock=itertools.count(step=10).__next__)  # nobody waits here: test_pacing is about that
-        self.channel = SlackChannel(clients, deadline_s=1, pacer=pacer)
+        self.channel = SlackChannel(clients, deadline_s=deadline_s, pacer=pacer)
 
     async def ours(self) -> list[dict[str, Any]]:
         thread = await self.people.messages("#campaigns", thread_ts=self.root)

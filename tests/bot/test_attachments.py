@@ -1,0 +1,80 @@
+"""A report whose table is larger than Slack's: what fits is shown, and a file has all of it, once."""
+
+import csv
+import io
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from agent.channel import ChannelUnavailableError
+from agent.reports import Document, Grid, Number
+from bot.emulator import Emulator, EmulatorConfig
+from bot.emulator.client import EmulatorClient
+from bot.render.documents import ROWS_LIMIT
+from tests.bot.test_delivery import TOKEN, Desk, Jotted
+
+NAMES = ["=HYPERLINK(1)", "+1", "-1", "@sum", "<!channel>", 'a "quoted", name', *(f"Campaign {n}" for n in range(300))]
+LARGE = Document(
+    summary="Report",
+    body="**Report**",
+    grid=Grid(
+        caption="All", rows=(("Name", "Spend"), *((name, Number(text="€1,234.50", value=1234.5)) for name in NAMES))
+    ),
+)
+
+
+@pytest.fixture
+async def desk() -> AsyncIterator[Desk]:
+    config = EmulatorConfig(signing_secret="s", bot_token=TOKEN)
+    async with Emulator(config, environment="test") as emulator, EmulatorClient(emulator.url) as people:
+        yield Desk(emulator, people, await people.post_message("#campaigns", "@ada", "hello"), deadline_s=8)
+
+
+async def publish(desk: Desk, notes: Jotted, document: Document = LARGE) -> None:
+    await desk.channel.publish(desk.thread, document, delivery_id="d", reply_url=None, notes=notes)
+
+
+def kinds(messages: list[dict[str, Any]]) -> list[str]:
+    return ["file" if message["files"] else message["blocks"][1]["type"] for message in messages]
+
+
+async def test_the_file_has_every_row_with_numbers_as_such_and_no_formulas(desk: Desk) -> None:
+    await publish(desk, Jotted())
+    shown, attached = await desk.ours()
+    assert len(shown["blocks"][1]["rows"]) == ROWS_LIMIT
+    assert "the file below has all of them" in shown["blocks"][0]["text"]
+    [file] = attached["files"]
+    kept = desk.slack.files.find(file["id"])
+    assert kept is not None
+    head, *rows = csv.reader(io.StringIO((kept.content or b"").decode()))
+    assert head == ["Name", "Spend"]
+    assert [row[0].removeprefix("'") for row in rows] == NAMES
+    assert [row[0] for row in rows[:4]] == [f"'{name}" for name in NAMES[:4]]
+    assert {row[1] for row in rows} == {"1234.5"}
+
+
+async def test_a_table_that_fits_has_no_file(desk: Desk) -> None:
+    assert LARGE.grid is not None
+    small = LARGE.model_copy(update={"grid": Grid(caption="All", rows=LARGE.grid.rows[:50])})
+    await publish(desk, Jotted(), small)
+    assert kinds(await desk.ours()) == ["data_table"]
+
+
+@pytest.mark.parametrize("cut", ["chat.postMessage", "files.getUploadURLExternal", "files.completeUploadExternal"])
+async def test_both_stand_there_once_whatever_is_cut_off(desk: Desk, cut: str) -> None:
+    notes = Jotted()
+    await desk.people.fault(cut, "reset_after_commit", times=1)
+    with pytest.raises(ChannelUnavailableError):
+        await publish(desk, notes)
+    notes.attempt, notes.intent_at = 2, datetime.now(UTC) - timedelta(seconds=20)
+    assert await desk.channel.find(desk.thread, delivery_id="d", notes=notes) is None, "half is not the whole"
+    await publish(desk, notes)
+    assert kinds(await desk.ours()) == ["data_table", "file"]
+
+
+async def test_where_slack_takes_no_file_the_report_stands(desk: Desk) -> None:
+    await desk.people.fault("files.getUploadURLExternal", "error", error="missing_scope", times=9)
+    await publish(desk, Jotted())
+    assert kinds(await desk.ours()) == ["data_table"]
