@@ -8,8 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Self, TypeVar
 
-import structlog
-
+from workflows.approvals import Approvals
 from workflows.beginning import begun
 from workflows.definition.authored import NAME as AUTHORED
 from workflows.definition.authored import authored, define
@@ -105,12 +104,13 @@ class Engine:
         self.execution: Execution = execution or StoreExecution(self.store, self.pubsub, lambda: self.worker)
         self.schedules = Schedules(lambda: self.execution.store("schedules"), self.workflows.newest, self._lifecycle)
         self.dead_letters = DeadLetters(lambda: self.execution, self.pubsub, self.workflows, deployment=deployment)
+        self.approvals = Approvals(lambda: self.execution, self.store, self.workflows, deployment=deployment)
         self.clock = (
             Clock(
                 self.store,
                 self._lifecycle,
                 newest=self.workflows.newest,
-                sweeps=(self.expire_approvals, *([Retaining(self.store, retention)] if retention else ()), *sweeps),
+                sweeps=(self.approvals.expire, *([Retaining(self.store, retention)] if retention else ()), *sweeps),
             )
             if clock
             else None
@@ -274,7 +274,8 @@ class Engine:
         outcome = await self.execution.runs.signal(
             run_id, tenant=tenant, name=name, dedup_key=dedup_key or str(uuid7()), payload=data
         )
-        await self._wake()
+        if outcome.queue is not None:
+            await self.execution.tell_workers(outcome.queue)
         return outcome
 
     async def cancel(self, run_id: str, *, tenant: str = DEFAULT_TENANT) -> bool:
@@ -304,32 +305,9 @@ class Engine:
 
         `workflow` is what the key's next run begins if none is live. `decision` becomes the approval's state: "approved", "denied", "expired".
         """
-        decided, _ = await self.execution.store("approvals").decide(
-            tenant=tenant,
-            approval_id=approval_id,
-            decision=decision,
-            by=by,
-            reason=reason,
-            successor_id=str(uuid7()),
-            version=workflow.version,
+        return await self.approvals.decide(
+            workflow, tenant=tenant, approval_id=approval_id, decision=decision, by=by, reason=reason
         )
-        if decided:
-            await self._wake()
-        return decided
-
-    async def expire_approvals(self) -> int:
-        """Let pending approvals past their time expire, which signals their keys: a sweep for the clock. Returns how many."""
-        expired = await self.store.expired_approvals()
-        for tenant, approval_id, name in expired:
-            try:
-                await self.decide(
-                    self.workflow(name), tenant=tenant, approval_id=approval_id, decision="expired", by=""
-                )
-            except NoExecutorError as error:
-                structlog.get_logger().error(
-                    "approval_not_expired", tenant=tenant, approval=approval_id, error=str(error)
-                )
-        return len(expired)
 
     async def doctor(self) -> list[Finding]:
         """What is wrong with the runs of all tenants, as a process with these workflows sees it: stranded, overdue and dead ones."""
@@ -341,9 +319,6 @@ class Engine:
 
     def _worker_id(self) -> str | None:
         return self.worker.worker_id if self.worker is not None else None
-
-    async def _wake(self) -> None:
-        await self.execution.tell_workers("default")
 
 
 def _limits(queues: Sequence[str] | Mapping[str, int], concurrency: int) -> Mapping[str, int]:

@@ -10,7 +10,18 @@ from workflows.definition.registry import Registry
 from workflows.pubsub import Bus
 from workflows.pubsub.base import Event, PubSub, PubSubUnavailableError
 from workflows.pubsub.hints import hint, wake_topic
-from workflows.storage.base import DeadSignal, Fork, NewRun, Record, RunRow, RunState, Signal, SignalOutcome, Store
+from workflows.storage.base import (
+    DeadSignal,
+    Fork,
+    NewRun,
+    Record,
+    RedriveOutcome,
+    RunRow,
+    RunState,
+    Signal,
+    SignalOutcome,
+    Store,
+)
 from workflows.storage.schema import Write
 from workflows.tracing import Tracer
 from workflows.workers.worker import Worker
@@ -46,7 +57,7 @@ class Runs(Protocol):
 
     async def fork(self, fork: Fork) -> bool: ...
 
-    async def redrive(self, run_id: str, *, tenant: str) -> tuple[bool, str | None]: ...
+    async def redrive(self, run_id: str, *, tenant: str) -> RedriveOutcome: ...
 
 
 class Execution(Protocol):
@@ -111,16 +122,16 @@ class StoreExecution:
             await self.tell_workers(run.queue)
             return started
         try:
-            started, claimed = await self._store.start_owned(own, writes=writes)
+            outcome = await self._store.start_owned(own, writes=writes)
         except BaseException:
             worker.decline(own)
             raise
-        if claimed:
+        if outcome.claimed:
             worker.begin(own)
         else:
             worker.decline(own)
             await self.tell_workers(run.queue)
-        return started
+        return outcome.run_id
 
     async def signal_with_start(
         self, run: NewRun, *, name: str, dedup_key: str, payload: bytes | None, writes: Sequence[Write] = ()
@@ -131,7 +142,7 @@ class StoreExecution:
             outcome = await self._store.signal_with_start(
                 run, name=name, dedup_key=dedup_key, payload=payload, writes=writes
             )
-            await self.tell_workers(run.queue)
+            await self._tell_of(outcome)
             return outcome
         try:
             outcome = await self._store.signal_with_start(
@@ -144,8 +155,12 @@ class StoreExecution:
             worker.begin(own, [Signal(1, name, dedup_key, payload, created_at=datetime.now(UTC))])
         else:
             worker.decline(own)
-            await self.tell_workers(run.queue)
+            await self._tell_of(outcome)
         return outcome
+
+    async def _tell_of(self, outcome: SignalOutcome) -> None:
+        if outcome.queue is not None:
+            await self.tell_workers(outcome.queue)
 
     async def tell_workers(self, queue: str) -> None:
         """Where the bus is away, at least this process's own. Polling finds the rest."""

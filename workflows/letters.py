@@ -2,11 +2,10 @@
 
 from collections.abc import Callable
 
-from workflows.beginning import begun
+from workflows.beginning import begun, begun_by_signal
 from workflows.definition.registry import Registry
 from workflows.errors import InputError, LetterNotFoundError, StateError
 from workflows.execution import Execution
-from workflows.ids import uuid7
 from workflows.pubsub.base import DeadLetter, PubSub, topic_of
 from workflows.pubsub.hints import is_of
 from workflows.storage.base import DeadSignal, NewRun, RunState, Store
@@ -52,7 +51,8 @@ class DeadLetters:
         outcome = await store.redrive_signal(letter_id, await self._heir(store, dead))
         if outcome is None or outcome.run_id is None:
             raise _gone(letter_id)
-        await self._execution().tell_workers("default")
+        if outcome.queue is not None:
+            await self._execution().tell_workers(outcome.queue)
         return outcome.run_id
 
     async def drop(self, letter_id: str, *, tenant: str) -> None:
@@ -78,11 +78,7 @@ class DeadLetters:
                 tenant=dead.tenant, workflow=workflow.id, key=dead.key, states=LIVE, limit=1
             ):  # the live one takes it; should it end at this moment, the new one fails and the letter is there again
                 raise
-            run_id = str(uuid7())
-            return NewRun(
-                run_id, dead.tenant, workflow.id, workflow.version, dead.key, trace_id=run_id, deployment=self._deployment,
-                max_attempts=workflow.max_attempts,
-            )  # fmt: skip
+            return begun_by_signal(workflow, tenant=dead.tenant, key=dead.key, deployment=self._deployment)
 
     async def _event(self, letter_id: str, topic: str, tenant: str) -> DeadLetter:
         for each in await self.events(tenant=tenant, topic=topic, limit=None):

@@ -218,10 +218,10 @@ class Run(Generic[Out]):
     async def redrive(self) -> None:
         """Put a dead run back to work, from its last record. Raises StateError if it is not dead, LiveRunError if its key has a live run."""
         row = await self.row()
-        done, live = await self._runs.redrive(self.id, tenant=self.tenant)
-        if live is not None:
+        outcome = await self._runs.redrive(self.id, tenant=self.tenant)
+        if (live := outcome.live) is not None:
             raise LiveRunError(f"run {self.id} can't go on while run {live} of the same key is live", live)
-        if not done:
+        if not outcome.redriven:
             raise StateError(f"run {self.id} is {(await self.row()).state.value}, not dead")
         await self._wake(row)
 

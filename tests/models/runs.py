@@ -8,9 +8,19 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from workflows.storage.base import SUSPECT_AFTER, EndOutcome, RunState, SignalOutcome, StepOutcome, Suspects
+from workflows.storage.base import (
+    SUSPECT_AFTER,
+    EndOutcome,
+    RedriveOutcome,
+    RunState,
+    SignalOutcome,
+    StepOutcome,
+    Suspects,
+)
 
 LEASE_H = 10
+QUEUE = "default"
+"""Where every run is."""
 NEVER = 10**9
 Due = tuple[int, int]
 
@@ -197,8 +207,8 @@ class ModelStore:
                 self.start(child, run.tenant, None, parent=run_id)
             if done:
                 run.state, run.owner = RunState.DONE, None
-                self._tell_parent(run, successor)
-            return StepOutcome(recorded=True, owned=not done, inbox_seq=run.inbox_seq, cancel_requested=run.cancel)
+                queue = self._tell_parent(run, successor)
+            return StepOutcome(True, not done, run.inbox_seq, run.cancel, queue if done else None)
         if done:
             recorded = run.state is RunState.DONE and run.fence == fence
         else:
@@ -222,6 +232,10 @@ class ModelStore:
         if not run.held_under(fence) or run.inbox_seq != seen:
             return EndOutcome(ended=run.state is state and run.fence == fence, successor=None, carried=0)
         unread = [signal for signal in run.unread if not signal.own]
+        if run.key is None:
+            for signal in [each for each in unread if self._tells_of_child(run, each)]:
+                signal.consumed_by = "$end"
+                unread.remove(signal)
         carried = [signal for signal in unread if run.key is not None and not signal.carried]
         run.state, run.owner, run.doomed = state, None, False
         for signal in unread:
@@ -234,22 +248,33 @@ class ModelStore:
             )
             run.signals = [signal for signal in run.signals if signal not in carried]
             heir.signals = [ModelSignal(seq, signal.name, signal.dedup_key, 1) for seq, signal in enumerate(carried, 1)]
-        self._tell_parent(run, successor)
-        return EndOutcome(ended=True, successor=successor if carried else None, carried=len(carried))
+        queue = self._tell_parent(run, successor)
+        return EndOutcome(True, successor if carried else None, len(carried), parent_queue=queue)
 
-    def _tell_parent(self, run: ModelRun, successor: str) -> None:
+    def _tells_of_child(self, run: ModelRun, signal: ModelSignal) -> bool:
+        child = self.runs.get(signal.dedup_key.removeprefix("task:"))
+        return signal.name == "task" and child is not None and child.parent == run.run_id
+
+    def _tell_parent(self, run: ModelRun, successor: str) -> str | None:
         parent = None if run.parent is None else self.runs[run.parent]
-        if parent is not None and parent.key is not None:
+        if parent is None:
+            return None
+        if parent.state.live:
+            self._ring(parent, "task", f"task:{run.run_id}")
+        elif parent.key is None:
+            return None
+        else:
             self._deliver(
                 f"{successor}-p", parent.tenant, parent.key, "task", f"task:{run.run_id}", parent.max_attempts
             )
+        return QUEUE
 
-    def redrive(self, run_id: str, tenant: str) -> tuple[bool, str | None]:
+    def redrive(self, run_id: str, tenant: str) -> RedriveOutcome:
         run = self.runs[run_id]
         if run.state is not RunState.DEAD or run.tenant != tenant:
-            return False, None
+            return RedriveOutcome(redriven=False, live=None)
         if (live := self.live(run.tenant, run.key)) is not None:
-            return False, live.run_id
+            return RedriveOutcome(redriven=False, live=live.run_id)
         run.state, run.attempts, run.fence, run.owner, run.cancel, run.due = (
             RunState.READY,
             0,
@@ -259,7 +284,7 @@ class ModelStore:
             self._in(0),
         )
         run.signals = [signal for signal in run.signals if signal.name != "$cancel"]
-        return True, None
+        return RedriveOutcome(redriven=True, live=None)
 
     # Signals
 
@@ -270,14 +295,15 @@ class ModelStore:
         if run.tenant != tenant or not run.state.live:
             return SignalOutcome(None, None, started=False, duplicate=False)
         run.cancel = run.cancel or name == "$cancel"
-        return SignalOutcome(run_id, self._ring(run, name, dedup_key), started=False, duplicate=False)
+        seq = self._ring(run, name, dedup_key)
+        return SignalOutcome(run_id, seq, started=False, duplicate=False, queue=QUEUE)
 
     def signal_with_start(self, run_id: str, tenant: str, key: str, name: str, dedup_key: str) -> SignalOutcome:
         if (tenant, dedup_key) in self.received:
             return SignalOutcome(None, None, started=False, duplicate=True)
         self.received.add((tenant, dedup_key))
         to, seq = self._deliver(run_id, tenant, key, name, dedup_key)
-        return SignalOutcome(to, seq, started=to == run_id, duplicate=False)
+        return SignalOutcome(to, seq, started=to == run_id, duplicate=False, queue=QUEUE)
 
     def _deliver(
         self, run_id: str, tenant: str, key: str, name: str, dedup_key: str, attempts: int = 3

@@ -207,10 +207,13 @@ class Operations(RuleBasedStateMachine):
 
     @rule()
     def reap(self) -> None:
-        freed, dead = self._do(self.store.reap())
+        reaped = self._do(self.store.reap())
         expected = self.model.reap()
-        assert (sorted(freed), sorted(row.run_id for row in dead)) == (sorted(expected[0]), sorted(expected[1]))
-        for row in dead:
+        assert (sorted(reaped.freed), sorted(row.run_id for row in reaped.dead)) == (
+            sorted(expected[0]),
+            sorted(expected[1]),
+        )
+        for row in reaped.dead:
             self._bury(Token(row.run_id, row.fence))
 
     def _bury(self, token: Token) -> None:

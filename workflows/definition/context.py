@@ -232,8 +232,8 @@ class StepContext:
         name: str = "",
         queue: str = "tasks",
     ) -> str:
-        """Start a background run on `queue` in the commit of this step's record. Its end, by any route, signals this run's key as "task";
-        a run without a key is not told, and looks for itself.
+        """Start a background run on `queue` in the commit of this step's record. Its end, by any route, signals this run as "task" while it
+        lives, and after that its key, if it has one.
 
         Returns its id, by which `Engine.run` gives its result, events and state. Several of one step need a `name` each.
         """

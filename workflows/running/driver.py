@@ -22,7 +22,7 @@ from workflows.running.forked_steps import ForkedSteps
 from workflows.running.interpreter import Interpreter
 from workflows.running.lifecycle import Lifecycle
 from workflows.running.runner import StepRunner
-from workflows.storage.base import Record, RunRow, RunState, Status, StoreUnavailableError
+from workflows.storage.base import EndOutcome, Record, RunRow, RunState, Status, StoreUnavailableError
 from workflows.storage.schema import Insert, Write
 from workflows.storage.tables import RUNS
 from workflows.tracing import Tracer
@@ -157,16 +157,15 @@ class Driver:
         data = encode(output, workflow.output, where=f"workflow {workflow.id}")
         if await claim.inbox.unread():
             outcome = await claim.recorder.end(RunState.DONE, inbox_seen=claim.inbox.seen, output=data)
-            ended = outcome.ended
         else:
-            ended = await claim.recorder.finish(data, inbox_seen=claim.inbox.seen)
-        if not ended:
+            outcome = await claim.recorder.finish(data, inbox_seen=claim.inbox.seen)
+        if not outcome.ended:
             return None
-        await self._tell_end(claim, workflow, Moment(claim.run, RunState.DONE, output=output))
+        await self._tell_end(claim, workflow, Moment(claim.run, RunState.DONE, output=output), outcome)
         return Left.ENDED
 
-    async def _tell_end(self, claim: Claim, workflow: Workflow[Any, Any], moment: Moment) -> None:
-        self.lifecycle.ended(claim.run, moment.state)
+    async def _tell_end(self, claim: Claim, workflow: Workflow[Any, Any], moment: Moment, outcome: EndOutcome) -> None:
+        self.lifecycle.ended(claim.run, moment.state, parent_queue=outcome.parent_queue)
         if moment.state is RunState.FAILED:
             await workflow.callbacks.tell("on_error", moment)
         await workflow.callbacks.tell("on_finish", moment)
@@ -194,7 +193,7 @@ class Driver:
         outcome = await claim.recorder.end(state, inbox_seen=seen, error=failure, writes=writes)
         if not outcome.ended:
             return None
-        await self._tell_end(claim, workflow, Moment(claim.run, state, failure=failure))
+        await self._tell_end(claim, workflow, Moment(claim.run, state, failure=failure), outcome)
         return Left.ENDED
 
     def aftermath(

@@ -73,13 +73,14 @@ class Lifecycle:
         if run.parent_id is not None:
             self._say(_topic(run), Event("suspended", _named(run)))
 
-    def ended(self, run: RunRow, state: RunState) -> None:
-        """It has ended, and its parent, if it has one, was signalled in the same commit."""
+    def ended(self, run: RunRow, state: RunState, *, parent_queue: str | None = None) -> None:
+        """It has ended; `parent_queue` is that of the run that was told of it in the same commit."""
         data = {**_named(run), "state": state.value}
         self._say(_topic(run), Event("completed", data))
         if run.parent_id is not None:
             self._say(RESULTS, Event(END_TYPES.get(state, "failed"), data), traced=True)
-            self.due("default")
+        if parent_queue is not None:
+            self.due(parent_queue)
 
     async def close(self, *, within_s: float = 2.0) -> None:
         """Publish what is left, as far as the bus takes it in that time."""

@@ -90,8 +90,8 @@ class Recorder:
             if self._durable:
                 await self._commit(self._take())
 
-    async def finish(self, output: bytes, *, inbox_seen: int) -> bool:
-        """Commit what is buffered and end the run as done. False: the inbox moved or a cancel came; what was buffered is kept."""
+    async def finish(self, output: bytes, *, inbox_seen: int) -> EndOutcome:
+        """Commit what is buffered and end the run as done. Not ended: the inbox moved or a cancel came; what was buffered is kept."""
         async with self._writing():
             await self._make_sure()
             kept, durable = list(self._pending), self._durable
@@ -101,7 +101,7 @@ class Recorder:
             outcome = await self._commit(batch)
             if not outcome.recorded:
                 self._pending, self._durable = kept + self._pending, durable or self._durable
-            return outcome.recorded
+            return EndOutcome(outcome.recorded, successor=None, carried=0, parent_queue=outcome.parent_queue)
 
     @asynccontextmanager
     async def _writing(self) -> AsyncIterator[None]:

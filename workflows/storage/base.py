@@ -17,8 +17,11 @@ from workflows.storage.runs import (
     EndOutcome,
     Fork,
     NewRun,
+    ReapOutcome,
+    RedriveOutcome,
     RunRow,
     RunState,
+    StartOutcome,
     StepBatch,
     StepOutcome,
     Suspects,
@@ -26,7 +29,7 @@ from workflows.storage.runs import (
 )
 from workflows.storage.schedules import MAX_QUEUED, CatchUp, Firing, FiringStatus, Overlap, Schedule
 from workflows.storage.schema import Select, Table, Write
-from workflows.storage.signals import DeadSignal, LetterId, Signal, SignalOutcome
+from workflows.storage.signals import DeadSignal, DecideOutcome, LetterId, Signal, SignalOutcome
 from workflows.storage.traces import SpanKey, SpanRow, TracePart
 
 __all__ = [
@@ -35,6 +38,7 @@ __all__ = [
     "CatchUp",
     "Census",
     "DeadSignal",
+    "DecideOutcome",
     "EndOutcome",
     "Firing",
     "FiringStatus",
@@ -42,7 +46,9 @@ __all__ = [
     "LetterId",
     "NewRun",
     "Overlap",
+    "ReapOutcome",
     "Record",
+    "RedriveOutcome",
     "RunRow",
     "RunState",
     "Schedule",
@@ -50,6 +56,7 @@ __all__ = [
     "SignalOutcome",
     "SpanKey",
     "SpanRow",
+    "StartOutcome",
     "Status",
     "StepBatch",
     "StepOutcome",
@@ -152,8 +159,8 @@ class Store(Protocol):
         """The runs this worker holds that were asked to stop."""
         ...
 
-    async def reap(self) -> tuple[list[str], list[RunRow]]:
-        """Delete workers past their lease and free their runs. Returns (freed run ids, rows out of attempts, fence bumped, to end as dead)."""
+    async def reap(self) -> ReapOutcome:
+        """Delete workers past their lease and free their runs, but for those out of attempts."""
         ...
 
     # Runs
@@ -164,7 +171,7 @@ class Store(Protocol):
         """
         ...
 
-    async def start_owned(self, run: NewRun, *, writes: Sequence[Write] = ()) -> tuple[str, bool]:
+    async def start_owned(self, run: NewRun, *, writes: Sequence[Write] = ()) -> StartOutcome:
         """`start`, and whether the run was inserted as its `owner`'s, under fence 1: nothing else tells a worker that it may begin."""
         ...
 
@@ -215,8 +222,8 @@ class Store(Protocol):
         """Copy an ended run in one statement that locks the source. False: it is live, or not this tenant's. Sending it again is safe."""
         ...
 
-    async def redrive(self, run_id: str, *, tenant: str) -> tuple[bool, str | None]:
-        """Make a dead run ready again. Returns (done, the live run of its key that is in the way)."""
+    async def redrive(self, run_id: str, *, tenant: str) -> RedriveOutcome:
+        """Make a dead run ready again, unless its key has a live run."""
         ...
 
     async def census(self) -> list[Census]:
@@ -267,17 +274,12 @@ class Store(Protocol):
 
     # Approvals
     async def decide(
-        self,
-        *,
-        tenant: str,
-        approval_id: str,
-        decision: str,
-        by: str,
-        reason: str | None,
-        successor_id: str,
-        version: str,
-    ) -> tuple[bool, str | None]:
-        """Decide a pending approval and wake its thread, in one. Returns (decided, run id); decided False: it was not pending any more."""
+        self, approval_id: str, run: NewRun, *, decision: str, by: str, reason: str | None
+    ) -> DecideOutcome:
+        """Decide a pending approval of `run`'s tenant and wake its thread, in one. Not decided: it was not pending any more.
+
+        `run` begins if the approval's key has no live run, as one of the approval's own workflow and key.
+        """
         ...
 
     async def expired_approvals(self, limit: int = 100) -> list[tuple[str, str, str]]:

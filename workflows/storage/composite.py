@@ -15,6 +15,7 @@ from workflows.storage.base import (
     NewRun,
     RunState,
     SignalOutcome,
+    StartOutcome,
     StepBatch,
     StepOutcome,
     Store,
@@ -104,7 +105,7 @@ class CompositeStore:
         self._ride(writes, "start")
         return await self.default.start(run, writes=writes)
 
-    async def start_owned(self, run: NewRun, *, writes: Sequence[Write] = ()) -> tuple[str, bool]:
+    async def start_owned(self, run: NewRun, *, writes: Sequence[Write] = ()) -> StartOutcome:
         self._ride(writes, "start_owned")
         return await self.default.start_owned(run, writes=writes)
 

@@ -134,15 +134,45 @@ class StepOutcome:
     owned: bool
     inbox_seq: int
     cancel_requested: bool
+    parent_queue: str | None = None
+    """With `done`: the queue of the run that was told of a child's end."""
 
 
 @dataclass(frozen=True, slots=True)
 class EndOutcome:
-    """`ended` False: the fence is stale, or the inbox moved. `carried` signals went to `successor`; the others became dead letters."""
+    """`ended` False: the fence is stale, or the inbox moved. `carried` signals went to `successor`; the others became dead letters.
+
+    `parent_queue`: that of the run that was told of a child's end.
+    """
 
     ended: bool
     successor: str | None
     carried: int
+    parent_queue: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StartOutcome:
+    """The run that was inserted or is live. `claimed`: it was inserted as its `owner`'s, under fence 1."""
+
+    run_id: str
+    claimed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ReapOutcome:
+    """The ids of runs that were `freed`, and rows out of attempts, their fence bumped, to be ended as `dead`."""
+
+    freed: tuple[str, ...]
+    dead: tuple[RunRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RedriveOutcome:
+    """Whether a dead run is ready again; else `live` may be the run of its key that is in the way."""
+
+    redriven: bool
+    live: str | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ class Signal:
 class SignalOutcome:
     """Where a signal went. `duplicate`: it was accepted before, nothing changed. `run_id` is None for a duplicate.
 
-    `claimed`: the run it started is its `owner`'s, under fence 1.
+    `claimed`: the run it started is its `owner`'s, under fence 1. `queue`: that of the run, if runs have one where they are kept.
     """
 
     run_id: str | None
@@ -34,6 +34,16 @@ class SignalOutcome:
     started: bool
     duplicate: bool
     claimed: bool = False
+    queue: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DecideOutcome:
+    """Whether an approval was decided, and then the run that was told, and its queue."""
+
+    decided: bool
+    run_id: str | None
+    queue: str | None
 
 
 LETTER_ID = re.compile(r"(\d{1,17})\.(\d{1,9})\.([^\x00\ud800-\udfff]+)")

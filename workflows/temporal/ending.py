@@ -92,7 +92,10 @@ class Ending:
         unread = [each for each in self._walk.mailbox.unused() if not each.name.startswith("$")]
         begun_by_signals = self._walk.run.key is not None and self._walk.begin.value is None
         fresh = [each for each in unread if not each.carried] if begun_by_signals else []  # another would have no value
-        dead = tuple(each for each in unread if each not in fresh)
+        told = (
+            set() if begun_by_signals else self._walk.dispatched
+        )  # which nobody would have been told of a moment later
+        dead = tuple(each for each in unread if each not in fresh and each.dedup_key not in told)
         outcome = outcome.model_copy(update={"dead_letters": dead})
         workflow.upsert_search_attributes(changes(outcome.state, dead_letters=len(dead)))
         if fresh:

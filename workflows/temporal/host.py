@@ -117,11 +117,10 @@ class ActivityHost:
         return new
 
     def _told_of(self, child: Begin) -> Begin:
-        """A background run that tells this run's key of its end, if there is one."""
+        """A background run that tells this run of its end, or the next one of its key."""
         run = self._call.run
-        if run.key is None:
-            return child
-        parent = ParentFacts(key=run.key, begin=self._starter.again(run) if self._call.begun_by_signals else None)
+        followed = run.key is not None and self._call.begun_by_signals
+        parent = ParentFacts(key=run.key, begin=self._starter.again(run) if followed else None)
         return child.model_copy(update={"run": child.run.model_copy(update={"parent": parent})})
 
     async def _update(self, name: str, arguments: list[Any], result: Any) -> Any:

@@ -93,11 +93,11 @@ class RunFacts(Message):
 
 
 class ParentFacts(Message):
-    """Whom to tell of the end of a background run: the live run of a key, or the next one, which begins with `begin`. Only a run that signals
-    began has a next one that could begin so; None for any other.
+    """Whom to tell of the end of a background run: the run that began it, the live one of its key, or the next one, which begins with `begin`.
+    Only a run with a key that signals began has a next one that could begin so; None for any other.
     """
 
-    key: str
+    key: str | None
     begin: "Begin | None"
 
 

@@ -27,6 +27,7 @@ from workflows.storage.base import (
     Fork,
     LetterId,
     Record,
+    RedriveOutcome,
     RunRow,
     RunState,
     Signal,
@@ -192,7 +193,7 @@ class TemporalRuns:
         """Raises UnsupportedError."""
         raise unsupported("fork")
 
-    async def redrive(self, run_id: str, *, tenant: str) -> tuple[bool, str | None]:
+    async def redrive(self, run_id: str, *, tenant: str) -> RedriveOutcome:
         """Raises UnsupportedError."""
         raise unsupported("redrive")
 

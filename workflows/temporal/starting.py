@@ -117,7 +117,7 @@ class Starter:
         return self._remember(run_id_of(begin.run, response.run_id)), bool(response.started)
 
     async def wake_parent(self, wake: Wake) -> None:
-        """Tell a parent's key of the end of its background run: its live run, or a next one, if there can be one."""
+        """Tell a parent of the end of its background run: itself, the live run of its key, or a next one, if there can be one."""
         parent = wake.run.parent
         assert parent is not None
         message = SignalMessage(name="task", dedup_key=f"task:{wake.payload['run_id']}", payload=wake.payload)

@@ -164,6 +164,7 @@ class Steps:
             walk.journal.note(path, "state", end.state)
         for child in end.children:
             await start_child(self._walk.fleet, child)
+            self._walk.dispatched.add(f"task:{child.run.run_id}")
         if status is Status.BAILED:
             raise Bailed(data)
         output = decode(data, step.output, where=f"the record of {path}")

@@ -86,6 +86,8 @@ class Walk:
         self.names = self.references.get(f"/{self.graph.entries[0].id}#catalogue")
         self._walked: Workflow[Any, Any] | None = None
         self.state = State(self.graph.state)
+        self.dispatched: set[str] = set()
+        """The keys of the signals that tell of its background runs' ends."""
         self.cancelled = False
         self.backwards = False
         """Whether the run has failed for good, so that it only undoes what it did."""

@@ -21,15 +21,17 @@ class Reaper:
 
     async def reap(self) -> int:
         """Returns how many runs were freed or buried. Raises StoreUnavailableError."""
-        freed, dead = await self._store.reap()
-        for row in dead:
+        reaped = await self._store.reap()
+        for row in reaped.dead:
             try:
                 await self._bury(row)
             except Exception:  # one that can't be buried must not keep the others from it
                 structlog.get_logger().exception("run_not_buried", run_id=row.run_id)
-        if freed or dead:
-            structlog.get_logger().info("runs_reaped", freed=freed, dead=[row.run_id for row in dead])
-        return len(freed) + len(dead)
+        if reaped.freed or reaped.dead:
+            structlog.get_logger().info(
+                "runs_reaped", freed=list(reaped.freed), dead=[row.run_id for row in reaped.dead]
+            )
+        return len(reaped.freed) + len(reaped.dead)
 
     async def _bury(self, row: RunRow) -> None:
         failure = {"type": "Dead", "message": f"{row.attempts} attempts made no progress", "causes": []}
@@ -39,4 +41,4 @@ class Reaper:
             row.run_id, row.fence, RunState.DEAD, inbox_seen=row.inbox_seq, successor_id=str(uuid7()), error=failure, writes=writes
         )  # fmt: skip
         if outcome.ended:
-            self._driver.lifecycle.ended(row, RunState.DEAD)
+            self._driver.lifecycle.ended(row, RunState.DEAD, parent_queue=outcome.parent_queue)

@@ -47,3 +47,48 @@ class TestBackground:
 
 async def _done(engine: Engine, tenant: str) -> list[Any]:
     return await engine.runs(tenant=tenant, states=[RunState.DONE])
+
+
+class TestRunsWithoutAKey:
+    async def test_a_child_wakes_the_run_that_dispatched_it(self, boot: Boot) -> None:
+        """So that a background run may itself dispatch and wait."""
+        leaf = workflow("leaf").then(double).commit()
+
+        @step(effect=READ)
+        async def begin(n: int, ctx: StepContext) -> str:
+            return ctx.dispatch(leaf, n)
+
+        @step(effect=READ)
+        async def state(told: dict[str, Any]) -> str:
+            return str(told["state"])
+
+        middle = workflow("middle").then(begin).wait_for("task", dict[str, Any]).then(state).commit()
+
+        @step(effect=READ)
+        async def delegate(n: int, ctx: StepContext) -> str:
+            return ctx.dispatch(middle, n)
+
+        root = workflow("root").then(delegate).wait_for("task", dict[str, Any]).then(state).commit()
+        async with boot(root, middle, leaf) as engine:
+            assert await (await engine.start(root, 21)).result(timeout=20) == "done"
+
+    async def test_one_that_ends_before_it_looks_leaves_no_dead_letter(self, boot: Boot) -> None:
+        """It was told of its child's end and did not ask; a moment later nobody would have told it."""
+        child, gate = workflow("child").then(double).commit(), asyncio.Event()
+
+        @step(effect=READ)
+        async def begin(n: int, ctx: StepContext) -> str:
+            return ctx.dispatch(child, n)
+
+        @step(effect=READ)
+        async def go_on(run_id: str) -> str:
+            await gate.wait()
+            return run_id
+
+        flow = workflow("w").then(begin).then(go_on).commit()
+        async with boot(flow, child) as engine:
+            run = await engine.start(flow, 1)
+            (row,) = await until(lambda: engine.runs(tenant="default", workflow="child", states=[RunState.DONE]))
+            gate.set()
+            assert await run.result(timeout=10) == row.run_id
+            assert await engine.dead_letters.signals(tenant="default") == []

@@ -61,8 +61,7 @@ async def die(engine: Any, run_id: str) -> None:
     row = await engine.store.run(run_id)
     claimed = await engine.store.claim("lost", queues=["default"], workflows=[(row.workflow, row.version)], limit=100)
     assert run_id in [each.run_id for each in claimed]
-    _, dead = await engine.store.reap()
-    for each in dead:
+    for each in (await engine.store.reap()).dead:
         await engine.store.end(
             each.run_id, each.fence, RunState.DEAD, inbox_seen=each.inbox_seq, successor_id=f"s-{each.run_id}"
         )

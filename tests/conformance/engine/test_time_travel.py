@@ -494,7 +494,7 @@ class TestRedrive:
             run = await engine.start(flow, 1, key=key)
             await engine.store.register("lost", host="h", deployment="", lease=timedelta(seconds=-1))
             (row,) = await engine.store.claim("lost", queues=["default"], workflows=[("w", "1")], limit=1)
-            _, (dead,) = await engine.store.reap()
+            (dead,) = (await engine.store.reap()).dead
             ended = await engine.store.end(
                 row.run_id, dead.fence, RunState.DEAD, inbox_seen=dead.inbox_seq, successor_id="s"
             )
@@ -519,7 +519,7 @@ class TestRedrive:
             await engine.store.register("lost", host="h", deployment="", lease=timedelta(seconds=-1))
             await engine.store.claim("lost", queues=["default"], workflows=[("w", "1")], limit=1)
             assert await run.cancel()
-            _, (dead,) = await engine.store.reap()
+            (dead,) = (await engine.store.reap()).dead
             seen = (await run.row()).inbox_seq
             await engine.store.end(run.id, dead.fence, RunState.DEAD, inbox_seen=seen, successor_id="s")
             await run.redrive()

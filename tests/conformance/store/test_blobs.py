@@ -15,7 +15,7 @@ from workflows.errors import BlobMissingError
 from workflows.storage import Delete, Insert, Select, Store
 from workflows.storage.base import Firing, FiringStatus, Fork, NewRun, RunRow, RunState, Schedule, StepBatch
 from workflows.storage.blobs import LIMIT
-from workflows.storage.tables import BLOBS, RUNS, STEPS
+from workflows.storage.tables import APPROVALS, BLOBS, RUNS, STEPS
 
 LARGE = b'"' + b"x" * LIMIT + b'"'
 
@@ -41,9 +41,9 @@ async def through_start_and_run(store: AnyStore, value: bytes) -> Any:
 
 async def through_start_owned(store: AnyStore, value: bytes) -> Any:
     await store.register("A", host="h", deployment="d", lease=timedelta(seconds=30))
-    run_id, owned = await store.start_owned(a_run(input=value, owner="A"))
-    assert owned
-    return (await found(store, run_id)).input
+    started = await store.start_owned(a_run(input=value, owner="A"))
+    assert started.claimed
+    return (await found(store, started.run_id)).input
 
 
 async def through_claim(store: AnyStore, value: bytes) -> Any:
@@ -53,7 +53,7 @@ async def through_claim(store: AnyStore, value: bytes) -> Any:
 async def through_reap(store: AnyStore, value: bytes) -> Any:
     await claimed(store, input=value, max_attempts=1)
     await store.set_clock_offset(timedelta(minutes=5))
-    _, (dead,) = await store.reap()
+    (dead,) = (await store.reap()).dead
     return dead.input
 
 
@@ -113,6 +113,28 @@ async def through_dead_signals(store: AnyStore, value: bytes) -> Any:
     await store.signal(run.run_id, tenant="T1", name="m", dedup_key="d", payload=value)
     await store.end(run.run_id, run.fence, RunState.FAILED, inbox_seen=1, successor_id=new_id())
     return (await store.dead_signals(tenant="T1"))[0].signal.payload
+
+
+async def through_one_dead_signal(store: AnyStore, value: bytes) -> Any:
+    await through_dead_signals(store, value)
+    (letter,) = await store.dead_signals(tenant="T1")
+    found = await store.dead_signal(letter.id, tenant="T1")
+    assert found is not None
+    return found.signal.payload
+
+
+async def through_a_decision(store: AnyStore, value: bytes) -> Any:
+    row: dict[str, Any] = {
+        "tenant": "T1",
+        "id": "a1",
+        "workflow": "w",
+        "key": "k",
+        "body": {},
+        "expires_at": await store.now() + timedelta(days=1),
+    }
+    await store.write(Insert(APPROVALS, row))
+    outcome = await store.decide("a1", a_run(input=value), decision="approved", by="U1", reason=None)
+    return (await found(store, outcome.run_id or "")).input
 
 
 async def through_a_redriven_letter(store: AnyStore, value: bytes) -> Any:

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 from tests.conformance.conftest import AnyStore
 from tests.conformance.store.acts import WORKFLOWS, a_run, accept, claim, claimed, new_id, ok
-from workflows.storage.base import RunState, StepBatch
+from workflows.storage.base import ReapOutcome, RunState, StepBatch
 
 
 async def test_a_due_run_is_claimed_once(store: AnyStore) -> None:
@@ -104,8 +104,7 @@ async def test_a_run_started_for_a_worker_that_dies_is_freed(store: AnyStore) ->
     await store.register("A", host="h", deployment="d", lease=timedelta(seconds=9))
     started = await store.start(a_run(owner="A"))
     await store.set_clock_offset(timedelta(seconds=10))
-    freed, dead = await store.reap()
-    assert (freed, dead) == ([started], [])
+    assert await store.reap() == ReapOutcome((started,), ())
 
 
 async def test_what_a_worker_started_and_does_not_hold_is_released(store: AnyStore) -> None:

@@ -76,7 +76,7 @@ class TestRuns:
     async def test_a_dead_run_that_was_redriven_stays(self, store: AnyStore) -> None:
         run = await claimed(store)
         await store.end(run.run_id, run.fence, RunState.DEAD, inbox_seen=0, successor_id=new_id())
-        assert await store.redrive(run.run_id, tenant="T1") == (True, None)
+        assert (await store.redrive(run.run_id, tenant="T1")).redriven
         await pass_days(store, 11)
         assert (await store.sweep(KEEP)).runs == 0
 
@@ -160,15 +160,7 @@ class TestRows:
         for name in ("decided", "pending"):
             values: dict[str, Any] = {"tenant": "T1", "id": name, "workflow": "w", "key": "k", "body": {}}
             await store.write(Insert(APPROVALS, {**values, "expires_at": await store.now() + timedelta(days=100)}))
-        await store.decide(
-            tenant="T1",
-            approval_id="decided",
-            decision="denied",
-            by="U",
-            reason=None,
-            successor_id=new_id(),
-            version="1",
-        )
+        await store.decide("decided", a_run(), decision="denied", by="U", reason=None)
         await pass_days(store, 11)
         assert (await store.sweep(KEEP)).approvals == 1
         assert [row["id"] for row in await store.read(Select(APPROVALS, {"tenant": "T1"}))] == ["pending"]

@@ -10,6 +10,7 @@ from tests.storage.locks.writers import (
     DUE,
     FAILURE,
     Store,
+    cancels,
     decides,
     finishes,
     forks,
@@ -20,7 +21,7 @@ from tests.storage.locks.writers import (
     weekly,
     writes,
 )
-from workflows.storage.base import Firing, FiringStatus, Fork, RunState
+from workflows.storage.base import DecideOutcome, Firing, FiringStatus, Fork, RunState
 
 SIGNAL, SIGNAL_WITH_START, DECIDE = (
     "cancel_requested = cancel_requested or",
@@ -33,6 +34,7 @@ TICK, FORK, REDRIVE, LETTER = (
     "where run_id = $1 and tenant = $2 and state = 'dead'",
     "with g as (delete from dead_signals where tenant = $1 and run_id = $6",
 )
+UNDECIDED = DecideOutcome(decided=False, run_id=None, queue=None)
 ALIVE = r"and state in \('ready','running','suspended'\)"
 
 
@@ -105,7 +107,7 @@ async def a_message_wakes_its_run(table: Weakenable) -> None:
 @given_by(Part(DECIDE, " and state = 'pending'"))
 async def what_was_decided_stays_decided(table: Weakenable) -> None:
     await decides(table.store)
-    assert await _denies(table.store) == (False, None)
+    assert await _denies(table.store) == UNDECIDED
 
 
 @given_by(
@@ -115,30 +117,29 @@ async def what_was_decided_stays_decided(table: Weakenable) -> None:
 )
 async def of_two_that_decide_at_once_one_decides(table: Weakenable) -> None:
     first, second = await table.overtaken(decides, _denies)
-    assert [first[0], second[0]] == [True, False]
+    assert [first.decided, second.decided] == [True, False]
 
 
 @given_by(Part(DECIDE, r"and \(expires_at <= threadline_now\(\)\) = \(\$3 = 'expired'\)"))
 async def what_has_expired_is_not_approved(table: Weakenable) -> None:
     await table.store.set_clock_offset(timedelta(days=2))
     try:
-        assert await decides(table.store) == (False, None)
+        assert await decides(table.store) == UNDECIDED
     finally:
         await table.store.set_clock_offset(timedelta(0))
 
 
 @given_by(Part(DECIDE, "where tenant = \\$1 and", "where $1::text is not null and"))
 async def another_tenant_decides_nothing(table: Weakenable) -> None:
-    outcome = await table.store.decide(
-        tenant="T2", approval_id="ap", decision="approved", by="U", reason=None, successor_id="N3", version="1"
-    )
-    assert outcome == (False, None)
+    stranger = new("N3", tenant="T2", key=None)
+    outcome = await table.store.decide("ap", stranger, decision="approved", by="U", reason=None)
+    assert outcome == UNDECIDED
 
 
 @given_by(Part(DECIDE, "then 'ready' else runs.state end", "then runs.state else runs.state end"))
 async def a_decision_wakes_its_thread(table: Weakenable) -> None:
     await suspends(table.store)
-    assert await decides(table.store) == (True, "R")
+    assert await decides(table.store) == DecideOutcome(True, "R", "default")
     assert await state(table) is RunState.READY
 
 
@@ -148,10 +149,8 @@ async def a_decision_is_told_to_its_thread(table: Weakenable) -> None:
     assert [signal.name for signal in await table.store.inbox("R")] == ["message", "approval"]
 
 
-async def _denies(store: Store) -> tuple[bool, str | None]:
-    return await store.decide(
-        tenant="T1", approval_id="ap", decision="denied", by="V", reason=None, successor_id="N9", version="1"
-    )
+async def _denies(store: Store) -> DecideOutcome:
+    return await store.decide("ap", new("N9", key=None), decision="denied", by="V", reason=None)
 
 
 # TICK
@@ -196,13 +195,24 @@ async def a_live_run_is_not_forked(table: Weakenable) -> None:
 
 @given_by(Part(REDRIVE, r"and tenant = \$2 and", "and $2::text is not null and"), world="dead")
 async def another_tenants_run_is_not_redriven(table: Weakenable) -> None:
-    assert await table.store.redrive("R", tenant="T2") == (False, None)
+    assert not (await table.store.redrive("R", tenant="T2")).redriven
 
 
 @given_by(Part(REDRIVE, "and state = 'dead'"))
 async def only_the_dead_are_redriven(table: Weakenable) -> None:
     await table.store.end("C", 1, RunState.FAILED, inbox_seen=0, successor_id="none", error=FAILURE)
-    assert await table.store.redrive("C", tenant="T1") == (False, None)
+    assert not (await table.store.redrive("C", tenant="T1")).redriven
+
+
+@given_by(Part(REDRIVE, r"where s\.run_id = u\.run_id and s\.name = '\$cancel'", "where false"))
+async def what_is_redriven_can_be_stopped_again(table: Weakenable) -> None:
+    """The stop of its former life is gone: left there, the next would be taken for a copy of it."""
+    await cancels(table.store)
+    await table.store.end("R", 1, RunState.DEAD, inbox_seen=2, successor_id="none", error=FAILURE)
+    (heir,) = await table.store.claim("B", queues=["default"], workflows=[("w", "1")], limit=1)
+    await table.store.end("none", heir.fence, RunState.FAILED, inbox_seen=1, successor_id="other", error=FAILURE)
+    assert (await table.store.redrive("R", tenant="T1")).redriven
+    assert (await cancels(table.store)).run_id == "R"
 
 
 @given_by(Part(LETTER, r"where tenant = \$1 and run_id", "where $1::text is not null and run_id"), world="dead")

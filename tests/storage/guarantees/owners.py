@@ -138,6 +138,27 @@ async def no_stop_slips_past_the_clean_end(table: Weakenable) -> None:
 
 
 @given_by(Part(STEP, "from g join runs q on q.run_id = g.parent_id where", "from g join runs q on false where"))
+async def the_end_of_a_child_begins_the_next_run_of_its_parents_key(table: Weakenable) -> None:
+    await finishes(table.store)
+    outcome = await table.store.step("C", 1, StepBatch((ok("c"),), done=True, successor_id="N5"))
+    assert outcome.parent_queue == "default"
+    assert [signal.dedup_key for signal in await table.store.inbox("N5-p")] == ["task:C"]
+
+
+@given_by(Part(STEP, r"where runs\.run_id = g\.parent_id", "where false"))
+async def the_end_of_a_child_wakes_a_parent_without_a_key(table: Weakenable) -> None:
+    await table.store.start(new("K", key=None))
+    await table.store.claim("A", queues=["default"], workflows=[("w", "1")], limit=1)
+    child = new("KC", key=None, queue="tasks", parent_id="K", parent_path="a")
+    await table.store.step("K", 1, StepBatch((ok("a"),), children=(child,)))
+    await table.store.suspend("K", 1, inbox_seen=0, until=None)
+    await table.store.claim("A", queues=["tasks"], workflows=[("w", "1")], limit=1)
+    await table.store.step("KC", 1, StepBatch((ok("c"),), done=True, successor_id="N5"))
+    assert await state(table, "K") is RunState.READY
+    assert [signal.dedup_key for signal in await table.store.inbox("K")] == ["task:KC"]
+
+
+@given_by(Part(STEP, r"from b union all select \* from r", "from b where false union all select * from r"))
 async def the_end_of_a_child_wakes_its_parent(table: Weakenable) -> None:
     await suspends(table.store)
     await table.store.step("C", 1, StepBatch((ok("c"),), done=True, successor_id="N5"))
@@ -338,29 +359,26 @@ async def a_worker_that_was_reaped_does_not_come_back(table: Weakenable) -> None
 
 @given_by(Part(REAP, " and r.fence = lost.fence"))
 async def who_claims_while_the_reaper_looks_keeps_the_run(table: Weakenable) -> None:
-    _, (freed, dead) = await table.overtaken(b_has_it, reaps)
-    assert "R" not in freed
-    assert dead == []
+    _, reaped = await table.overtaken(b_has_it, reaps)
+    assert "R" not in reaped.freed
+    assert reaped.dead == ()
     assert (await table.store.step("R", 3, StepBatch((ok("b"),)))).recorded
 
 
 @given_by(Part(REAP, r"and not exists \(select from workers w where w.worker_id = r.owner\)"))
 async def nothing_is_taken_from_those_that_live(table: Weakenable) -> None:
     await b_has_it(table.store)
-    freed, _ = await reaps(table.store)
-    assert freed == ["C"]
+    assert (await reaps(table.store)).freed == ("C",)
 
 
 @given_by(Part(REAP, r"set fence = r.fence \+ 1", "set fence = r.fence"))
 async def who_fell_silent_in_the_last_attempt_writes_no_more(table: Weakenable) -> None:
     await _last_attempt(table)
-    _, dead = await reaps(table.store)
-    assert [run.run_id for run in dead] == ["L"]
+    assert [run.run_id for run in (await reaps(table.store)).dead] == ["L"]
     assert not (await table.store.step("L", 1, StepBatch((ok("b"),)))).recorded
 
 
 @given_by(Part(REAP, "case when r.attempts < r.max_attempts then 'ready' else r.state end", "'ready'"))
 async def what_is_out_of_attempts_is_not_tried_again(table: Weakenable) -> None:
     await _last_attempt(table)
-    freed, _ = await reaps(table.store)
-    assert "L" not in freed
+    assert "L" not in (await reaps(table.store)).freed

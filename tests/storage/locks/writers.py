@@ -123,9 +123,7 @@ async def writes_again(store: Store) -> Any:
 
 
 async def decides(store: Store) -> Any:
-    return await store.decide(
-        tenant="T1", approval_id="ap", decision="approved", by="U", reason=None, successor_id="N3", version="1"
-    )
+    return await store.decide("ap", new("N3", key=None), decision="approved", by="U", reason=None)
 
 
 async def starts(store: Store) -> Any:
@@ -203,7 +201,7 @@ WRITERS = {
         Writer(claims, ("ready",), skips=([],)),
         Writer(records, ("running",)),
         Writer(finishes, ("running",)),
-        Writer(fails, ("running",), skips=({"ended": False, "successor": None, "carried": 0},)),
+        Writer(fails, ("running",), skips=({"ended": False, "successor": None, "carried": 0, "parent_queue": None},)),
         Writer(suspends, ("running",)),
         Writer(signals, WITH_A_CHILD),
         Writer(cancels, WITH_A_CHILD),
@@ -216,7 +214,7 @@ WRITERS = {
         Writer(fires_by_hand, ANYWHERE),
         Writer(releases, ("running",)),
         Writer(abandons, ("running",)),
-        Writer(reaps, WITH_A_CHILD, skips=(([], []),)),
+        Writer(reaps, WITH_A_CHILD, skips=({"freed": (), "dead": ()},)),
         Writer(forks, ("dead",)),
         Writer(redrives, ("dead",)),
         Writer(gives_back_a_letter, ("dead",)),

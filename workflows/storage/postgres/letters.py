@@ -26,7 +26,7 @@ with g as (delete from dead_signals where tenant = $1 and run_id = $6 and seq = 
            returning tenant, name, dedup_key, payload, created_at),
 r as (insert into runs (run_id, tenant, workflow, version, key, queue, trace_id, input, max_attempts, priority, deployment, inbox_seq)
       select $5, $1, $2, $3, $4, $8, $9, $10::bytea, $11::bigint, $12::bigint, $13::text, 1 from g
-      on conflict {LIVE_CONFLICT} {RING} returning run_id, inbox_seq),
+      on conflict {LIVE_CONFLICT} {RING} returning run_id, inbox_seq, queue),
 k as (select from signals s, r, g where s.run_id = r.run_id and s.dedup_key = g.dedup_key and (s.run_id, s.seq) <> ($6, $7)),
 m as (update signals s set run_id = r.run_id, seq = r.inbox_seq, carried = 0, consumed_by = null from r
        where s.run_id = $6 and s.seq = $7 and s.consumed_by = '$dead' and not exists (select from k) returning s.seq),
@@ -39,7 +39,7 @@ n as (update signals set consumed_by = '$known' where run_id = $6 and seq = $7 a
 Whoever deletes the row gives it back, so it is given back once. The signal itself moves (`m`); where its run is gone, it is made from the
 letter (`s`); where the live run knows the same event (`k`), it is told nothing new.
 """
-REDRIVE_RESULT = "(select run_id from r) as run_id, (select inbox_seq from r) as seq"
+REDRIVE_RESULT = "(select run_id from r) as run_id, (select inbox_seq from r) as seq, (select queue from r) as queue"
 
 # $1 tenant $2 run $3 number
 DROP = """
@@ -73,7 +73,9 @@ class LetterOperations(Rows):
         )  # fmt: skip
         if not row["applied"]:
             return None
-        return SignalOutcome(row["run_id"], row["seq"], started=row["run_id"] == run.run_id, duplicate=False)
+        return SignalOutcome(
+            row["run_id"], row["seq"], started=row["run_id"] == run.run_id, duplicate=False, queue=row["queue"]
+        )
 
     async def drop_signal(self, letter_id: str, *, tenant: str) -> bool:
         letter = LetterId.parse(letter_id)

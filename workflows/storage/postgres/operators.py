@@ -2,7 +2,7 @@
 
 import asyncpg
 
-from workflows.storage.base import Census, Fork, RunState
+from workflows.storage.base import Census, Fork, RedriveOutcome, RunState
 from workflows.storage.postgres.rows import Rows
 from workflows.storage.tables import LIVE
 
@@ -61,12 +61,12 @@ class OperatorOperations(Rows):
         )  # fmt: skip
         return bool(row["applied"] or (await self._one(FORKED, fork.run_id, fork.tenant))[0])
 
-    async def redrive(self, run_id: str, *, tenant: str) -> tuple[bool, str | None]:
+    async def redrive(self, run_id: str, *, tenant: str) -> RedriveOutcome:
         try:
             row = await self._one(REDRIVE, run_id, tenant)
         except asyncpg.UniqueViolationError:  # a live run of its key began at this very moment
             row = await self._one(REDRIVE, run_id, tenant)
-        return row["redriven"], row["live"]
+        return RedriveOutcome(row["redriven"], row["live"])
 
     async def census(self) -> list[Census]:
         return [Census(row[0], row[1], RunState(row[2]), row[3], row[4]) for row in await self._fetch(CENSUS)]

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from workflows.storage.base import EndOutcome, NewRun, RunRow, RunState, StoreUnavailableError, own_id
+from workflows.storage.base import EndOutcome, NewRun, RunRow, RunState, StartOutcome, StoreUnavailableError, own_id
 from workflows.storage.postgres.database import POSTGRES
 from workflows.storage.postgres.rows import RUNNING
-from workflows.storage.postgres.signals import SIGNALLED, WAKE_PARENT, SignalOperations
+from workflows.storage.postgres.signals import SIGNALLED, WAKE_PARENT, WOKEN_PARENT, SignalOperations
 from workflows.storage.rows import run_row
 from workflows.storage.schema import Write
 from workflows.storage.tables import LIVE, RUN_COLUMNS
@@ -29,6 +29,10 @@ TENANT_OF = "select tenant from runs where run_id = $1"
 # $1 tenant $2 workflow $3 key
 LIVE_RUN = f"select run_id from runs where tenant = $1 and workflow = $2 and key = $3 and {LIVE}"
 
+TOLD_OF_CHILD = """(s.name = 'task' and s.dedup_key like 'task:%'
+       and exists (select from runs c where c.run_id = substr(s.dedup_key, 6) and c.parent_id = g.run_id))"""
+"""The end of a child. To a run that has no successor it would not have been told at all a moment later, so it is no dead letter."""
+
 # $1 run $2 fence $3 state $4 inbox seen $5 successor's id $6 error $7 output
 END = f"""
 with g as (update runs set state = $3, owner = null, error = $6::json, output = $7::bytea, finished_at = threadline_now()
@@ -36,7 +40,8 @@ with g as (update runs set state = $3, owner = null, error = $6::json, output = 
               and step_seq = (select step_seq from runs where run_id = $1) returning *),
 m as (select s.seq, row_number() over (order by s.seq) n from signals s join g using (run_id)
        where s.consumed_by is null and s.carried = 0 and g.key is not null and {SIGNALLED.format("g")} and s.name not like '$%'),
-x as (select s.* from signals s join g using (run_id) where s.consumed_by is null and (s.carried > 0 or g.key is null or not {SIGNALLED.format("g")}) and s.name not like '$%'),
+x as (select s.* from signals s join g using (run_id) where s.consumed_by is null and (s.carried > 0 or g.key is null or not {SIGNALLED.format("g")}) and s.name not like '$%'
+       and not ((g.key is null or not {SIGNALLED.format("g")}) and {TOLD_OF_CHILD})),
 u as (insert into runs (run_id, tenant, workflow, version, key, queue, priority, trace_id, max_attempts, deployment, inbox_seq)
       select $5, tenant, workflow, version, key, queue, priority, $5, max_attempts, deployment, (select count(*) from m) from g where exists (select from m) returning run_id),
 v as (update signals s set run_id = u.run_id, seq = m.n, carried = 1 from u, m where s.run_id = $1 and s.seq = m.seq returning s.seq),
@@ -44,6 +49,8 @@ d as (insert into dead_signals (tenant, run_id, seq, workflow, key, name, dedup_
       select g.tenant, x.run_id, x.seq, g.workflow, g.key, x.name, x.dedup_key, x.payload, x.carried, x.created_at from x, g
       on conflict do nothing),
 y as (update signals s set consumed_by = '$dead' from x where s.run_id = x.run_id and s.seq = x.seq),
+z as (update signals s set consumed_by = '$end' from g
+       where s.run_id = $1 and s.consumed_by is null and (g.key is null or not {SIGNALLED.format("g")}) and {TOLD_OF_CHILD}),
 {WAKE_PARENT.format("$5", "$3::text")}
 """
 """Only if no step was committed since it looked, which may have used the signals it sees. Unread signals go to a successor of the same key
@@ -51,7 +58,7 @@ y as (update signals s set consumed_by = '$dead' from x where s.run_id = x.run_i
 successor would have none.
 """
 
-END_RESULT = "(select run_id from u) as successor, (select count(*) from v) as carried"
+END_RESULT = f"(select run_id from u) as successor, (select count(*) from v) as carried, {WOKEN_PARENT}"
 
 # $1 run $2 state $3 fence
 ENDED = "select state = $2 and fence = $3 from runs where run_id = $1"
@@ -80,9 +87,9 @@ class RunOperations(SignalOperations):
     """Starts, ends and lists runs."""
 
     async def start(self, run: NewRun, *, writes: Sequence[Write] = ()) -> str:
-        return (await self.start_owned(run, writes=writes))[0]
+        return (await self.start_owned(run, writes=writes)).run_id
 
-    async def start_owned(self, run: NewRun, *, writes: Sequence[Write] = ()) -> tuple[str, bool]:
+    async def start_owned(self, run: NewRun, *, writes: Sequence[Write] = ()) -> StartOutcome:
         for _ in range(3):  # a live run may end between the two statements
             row = await self._guarded(
                 START, START_RESULT, run.run_id, run.tenant, run.workflow, run.version, run.key, run.queue, run.priority, run.input,
@@ -90,11 +97,11 @@ class RunOperations(SignalOperations):
                 run.owner, writes=writes,
             )  # fmt: skip
             if row["applied"]:
-                return run.run_id, run.owner is not None and row["owner"] == run.owner
+                return StartOutcome(run.run_id, claimed=run.owner is not None and row["owner"] == run.owner)
             if (taken := await self._row(TENANT_OF, run.run_id)) is not None:
-                return own_id(run, taken[0]), False
+                return StartOutcome(own_id(run, taken[0]), claimed=False)
             if (live := await self._row(LIVE_RUN, run.tenant, run.workflow, run.key)) is not None:
-                return str(live[0]), False
+                return StartOutcome(str(live[0]), claimed=False)
         raise StoreUnavailableError(
             f"the run {run.run_id} could not be inserted for key {run.key!r}: its live run keeps changing"
         )
@@ -116,7 +123,7 @@ class RunOperations(SignalOperations):
             writes=writes,
         )  # fmt: skip
         if row["applied"]:
-            return EndOutcome(ended=True, successor=row["successor"], carried=row["carried"])
+            return EndOutcome(True, row["successor"], row["carried"], parent_queue=row["parent_queue"])
         again = await self._row(ENDED, run_id, state.value, fence)
         return EndOutcome(ended=bool(again and again[0]), successor=None, carried=0)
 

@@ -7,7 +7,7 @@ import asyncpg
 from workflows.storage.base import Record, RunState, StepBatch, StepOutcome
 from workflows.storage.postgres.database import POSTGRES
 from workflows.storage.postgres.rows import RUNNING
-from workflows.storage.postgres.signals import WAKE_PARENT, SignalOperations
+from workflows.storage.postgres.signals import WAKE_PARENT, WOKEN_PARENT, SignalOperations
 from workflows.storage.rows import record
 
 LOAD = "select path, status, output, error, started_at, seq, finished_at from steps where run_id = $1 order by seq"
@@ -63,6 +63,8 @@ PARENT = f""",
 
 STEP_RESULT = "(select inbox_seq from f) as inbox_seq, (select cancel_requested from f) as cancel_requested"
 
+NOBODY = "null as parent_queue"
+
 # $1 run $2 paths $3 fence
 STEP_AGAIN = """
 select state, fence, inbox_seq, cancel_requested,
@@ -81,17 +83,16 @@ class StepOperations(SignalOperations):
 
     async def step(self, run_id: str, fence: int, batch: StepBatch) -> StepOutcome:
         ctes, parameters = _step(run_id, fence, batch)
+        result = f"{STEP_RESULT}, {WOKEN_PARENT if _tells_parent(batch) else NOBODY}"
         try:
-            row = await self._guarded(ctes, STEP_RESULT, *parameters, writes=batch.writes)
+            row = await self._guarded(ctes, result, *parameters, writes=batch.writes)
         except asyncpg.UniqueViolationError as error:
             if error.constraint_name != STEPS_KEY:
                 raise
             return await self._step_refused(run_id, fence, batch)
         if not row["applied"]:
             return await self._step_refused(run_id, fence, batch)
-        return StepOutcome(
-            recorded=True, owned=not batch.done, inbox_seq=row["inbox_seq"], cancel_requested=row["cancel_requested"]
-        )
+        return StepOutcome(True, not batch.done, row["inbox_seq"], row["cancel_requested"], row["parent_queue"])
 
     async def _step_refused(self, run_id: str, fence: int, batch: StepBatch) -> StepOutcome:
         row = await self._row(STEP_AGAIN, run_id, [r.path for r in batch.records], fence)
@@ -104,6 +105,10 @@ class StepOperations(SignalOperations):
             recorded = bool(batch.records) and row["existing"] == len(batch.records)
         owned = mine and row["state"] == RunState.RUNNING
         return StepOutcome(recorded, owned, row["inbox_seq"], row["cancel_requested"])
+
+
+def _tells_parent(batch: StepBatch) -> bool:
+    return batch.done and batch.wakes_parent
 
 
 def _step(run_id: str, fence: int, batch: StepBatch) -> tuple[str, list[Any]]:
@@ -129,6 +134,6 @@ def _step(run_id: str, fence: int, batch: StepBatch) -> tuple[str, list[Any]]:
             strict=True,
         )  # fmt: skip
         parts.append(part(CHILDREN, *columns))
-    if batch.done and batch.wakes_parent:
+    if _tells_parent(batch):
         parts.append(part(PARENT, batch.successor_id))
     return "".join(parts), parameters

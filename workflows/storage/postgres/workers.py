@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import timedelta
 
-from workflows.storage.base import SUSPECT_AFTER, RunRow, RunState, Suspects
+from workflows.storage.base import SUSPECT_AFTER, ReapOutcome, RunRow, RunState, Suspects
 from workflows.storage.postgres.database import POSTGRES
 from workflows.storage.postgres.rows import Rows
 from workflows.storage.rows import run_row
@@ -128,8 +128,8 @@ class WorkerOperations(Rows):
     async def cancelled(self, worker_id: str) -> list[str]:
         return [row[0] for row in await self._fetch(CANCELLED, worker_id)]
 
-    async def reap(self) -> tuple[list[str], list[RunRow]]:
+    async def reap(self) -> ReapOutcome:
         await self._fetch(REAP_WORKERS)
         rows = await self._whole([run_row(POSTGRES, row) for row in await self._fetch(REAP_RUNS)], strict=False)
-        freed = [row.run_id for row in rows if row.state is RunState.READY]
-        return freed, [row for row in rows if row.state is RunState.RUNNING]
+        freed = tuple(sorted(row.run_id for row in rows if row.state is RunState.READY))
+        return ReapOutcome(freed, dead=tuple(row for row in rows if row.state is RunState.RUNNING))

@@ -1,8 +1,10 @@
 """Approvals: decided once, and their threads woken, in one transaction."""
 
+from dataclasses import replace
+
 from pydantic_core import to_json
 
-from workflows.storage.base import NewRun
+from workflows.storage.base import DecideOutcome, NewRun
 from workflows.storage.sqlite.signals import SignalOperations
 
 # ?1 tenant ?2 approval ?3 decision ?4 person ?5 reason ?6 now
@@ -19,25 +21,18 @@ class ApprovalOperations(SignalOperations):
     """Decides approvals."""
 
     async def decide(
-        self,
-        *,
-        tenant: str,
-        approval_id: str,
-        decision: str,
-        by: str,
-        reason: str | None,
-        successor_id: str,
-        version: str,
-    ) -> tuple[bool, str | None]:
-        def run() -> tuple[bool, str | None]:
-            row = self._one(DECIDE, tenant, approval_id, decision, by, reason, self._now())
+        self, approval_id: str, run: NewRun, *, decision: str, by: str, reason: str | None
+    ) -> DecideOutcome:
+        def settle() -> DecideOutcome:
+            row = self._one(DECIDE, run.tenant, approval_id, decision, by, reason, self._now())
             if row is None:
-                return False, None
-            successor = NewRun(successor_id, tenant, row[0], version, row[1])
+                return DecideOutcome(decided=False, run_id=None, queue=None)
+            successor = replace(run, workflow=row[0], key=row[1])
             payload = to_json({"approval_id": approval_id})
-            return True, self._deliver(successor, "approval", f"approval:{approval_id}", payload)[0]
+            to = self._deliver(successor, "approval", f"approval:{approval_id}", payload)
+            return DecideOutcome(True, to.run_id, to.queue)
 
-        return await self._transact(run)
+        return await self._transact(settle, tenant=run.tenant)
 
     async def expired_approvals(self, limit: int = 100) -> list[tuple[str, str, str]]:
         return await self._transact(lambda: [tuple(row) for row in self._rows(EXPIRED, self._now(), limit)])

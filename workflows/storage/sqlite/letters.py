@@ -7,7 +7,7 @@ from workflows.storage import dialect
 from workflows.storage.base import DeadSignal, LetterId, NewRun, SignalOutcome
 from workflows.storage.rows import LETTER_COLUMNS, dead_signal
 from workflows.storage.sqlite.database import SQLITE
-from workflows.storage.sqlite.signals import SignalOperations
+from workflows.storage.sqlite.signals import Rung, SignalOperations
 
 # ?1 tenant ?2-?4 the last letter of the page before: died at, run, number, or nulls ?5 limit
 LIST = f"""
@@ -70,19 +70,19 @@ class LetterOperations(SignalOperations):
             found = self._one(FIND, run.tenant, letter.run_id, letter.seq, run.workflow, run.key)
             if found is None:
                 return None
-            run_id, seq = self._reach(run)
-            self._give(run.tenant, letter, run_id, seq, dedup_key=found[0])
+            to = self._reach(run)
+            self._give(run.tenant, letter, to, dedup_key=found[0])
             self._one(DELETE, run.tenant, letter.run_id, letter.seq)
-            return SignalOutcome(run_id, seq, started=run_id == run.run_id, duplicate=False)
+            return SignalOutcome(to.run_id, to.seq, started=to.run_id == run.run_id, duplicate=False, queue=to.queue)
 
         return await self._transact(give_back, tenant=run.tenant)
 
-    def _give(self, tenant: str, letter: LetterId, run_id: str, seq: int, *, dedup_key: str) -> None:
+    def _give(self, tenant: str, letter: LetterId, to: Rung, *, dedup_key: str) -> None:
         """The signal itself moves; where its run is gone, it is made from the letter; a run that knows the event is told nothing new."""
-        if self._one(KNOWN, letter.run_id, letter.seq, run_id, dedup_key):
+        if self._one(KNOWN, letter.run_id, letter.seq, to.run_id, dedup_key):
             self._one(MARK, letter.run_id, letter.seq, "$known")
-        elif self._one(MOVE, letter.run_id, letter.seq, run_id, seq) is None:
-            self._one(GIVE_BACK, tenant, letter.run_id, letter.seq, run_id, seq)
+        elif self._one(MOVE, letter.run_id, letter.seq, to.run_id, to.seq) is None:
+            self._one(GIVE_BACK, tenant, letter.run_id, letter.seq, to.run_id, to.seq)
 
     async def drop_signal(self, letter_id: str, *, tenant: str) -> bool:
         letter = LetterId.parse(letter_id)

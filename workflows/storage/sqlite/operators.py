@@ -2,7 +2,7 @@
 
 import json
 
-from workflows.storage.base import Census, Fork, NewRun, RunRow, RunState
+from workflows.storage.base import Census, Fork, NewRun, RedriveOutcome, RunRow, RunState
 from workflows.storage.dialect import INFINITY
 from workflows.storage.rows import run_row
 from workflows.storage.sqlite.database import SQLITE
@@ -87,17 +87,17 @@ class OperatorOperations(SignalOperations):
                 self._now(),
             )  # fmt: skip
 
-    async def redrive(self, run_id: str, *, tenant: str) -> tuple[bool, str | None]:
-        def put_back() -> tuple[bool, str | None]:
+    async def redrive(self, run_id: str, *, tenant: str) -> RedriveOutcome:
+        def put_back() -> RedriveOutcome:
             row = self._one(DEAD_RUN, run_id, tenant)
             if row is None:
-                return False, None
+                return RedriveOutcome(redriven=False, live=None)
             dead = run_row(SQLITE, row)
             if dead.key is not None and (live := self._live(dead)) is not None:
-                return False, live
+                return RedriveOutcome(redriven=False, live=live)
             self._one(REDRIVE, run_id, self._now())
             self._one(FORGET_CANCEL, run_id)
-            return True, None
+            return RedriveOutcome(redriven=True, live=None)
 
         return await self._transact(put_back)
 

@@ -2,16 +2,17 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 from workflows.storage import dialect
-from workflows.storage.base import EndOutcome, NewRun, RunRow, RunState, Signal, own_id
+from workflows.storage.base import EndOutcome, NewRun, RunRow, RunState, Signal, StartOutcome, own_id
 from workflows.storage.rows import run_row, signal
 from workflows.storage.schema import Write
 from workflows.storage.sqlite.database import SQLITE
 from workflows.storage.sqlite.signals import INBOX, OWNED, signalled
-from workflows.storage.sqlite.steps import StepOperations
+from workflows.storage.sqlite.steps import CONSUME, StepOperations
 from workflows.storage.tables import RUN_COLUMNS
 
 # ?1 run ?2 fence ?3 state ?4 inbox seen ?5 output ?6 error ?7 now
@@ -34,6 +35,9 @@ BURY = """
 insert into dead_signals (tenant, run_id, seq, workflow, key, name, dedup_key, payload, carried, created_at)
 select ?3, run_id, seq, ?4, ?5, name, dedup_key, payload, carried, created_at from signals where run_id = ?1 and seq = ?2
 """
+
+# ?1 run ?2 dedup key of a signal
+CHILD = "select 1 from runs where run_id = substr(?2, 6) and parent_id = ?1 and ?2 like 'task:%'"
 
 # ?1 run ?2 number
 MARK_DEAD = "update signals set consumed_by = '$dead' where run_id = ?1 and seq = ?2"
@@ -61,18 +65,19 @@ class RunOperations(StepOperations):
     """Starts, ends and lists runs."""
 
     async def start(self, run: NewRun, *, writes: Sequence[Write] = ()) -> str:
-        return (await self.start_owned(run, writes=writes))[0]
+        return (await self.start_owned(run, writes=writes)).run_id
 
-    async def start_owned(self, run: NewRun, *, writes: Sequence[Write] = ()) -> tuple[str, bool]:
-        def insert() -> tuple[str, bool]:
+    async def start_owned(self, run: NewRun, *, writes: Sequence[Write] = ()) -> StartOutcome:
+        def insert() -> StartOutcome:
             if self._insert_run(run):
                 self._apply(writes)
-                return run.run_id, run.owner is not None and self._one(OWNED, run.run_id, run.owner) is not None
+                owned = run.owner is not None and self._one(OWNED, run.run_id, run.owner) is not None
+                return StartOutcome(run.run_id, claimed=owned)
             if (taken := self._one(TENANT_OF, run.run_id)) is not None:
-                return own_id(run, taken[0]), False
+                return StartOutcome(own_id(run, taken[0]), claimed=False)
             live = self._live(run)
             assert live is not None, "what kept the run from being inserted is its id or the live run of its key"
-            return live, False
+            return StartOutcome(live, claimed=False)
 
         return await self._transact(insert, tenant=run.tenant)
 
@@ -98,8 +103,7 @@ class RunOperations(StepOperations):
             self._apply(writes)
             ended = run_row(SQLITE, row)
             outcome = self._hand_over(ended, successor_id)
-            self._wake_parent(ended, successor_id)
-            return outcome
+            return replace(outcome, parent_queue=self._wake_parent(ended, successor_id))
 
         return await self._transact(run, run_id=run_id)
 
@@ -109,9 +113,12 @@ class RunOperations(StepOperations):
         """
         unread = [signal(SQLITE, row) for row in self._rows(INBOX, run.run_id)]
         unread = [each for each in unread if not each.name.startswith("$")]  # the engine's own die with the run
-        fresh = [each for each in unread if not each.carried] if run.key is not None and signalled(run) else []
+        followed = run.key is not None and signalled(run)
+        fresh = [each for each in unread if not each.carried and followed]
         for each in unread:
-            if each not in fresh:
+            if not followed and self._tells_of_child(run, each):
+                self._one(CONSUME, run.run_id, "$end", each.seq)
+            elif each not in fresh:
                 self._bury(run, each)
         if not fresh:
             return EndOutcome(ended=True, successor=None, carried=0)
@@ -123,6 +130,10 @@ class RunOperations(StepOperations):
         for number, each in enumerate(fresh, 1):
             self._one(CARRY, run.run_id, each.seq, successor_id, number)
         return EndOutcome(ended=True, successor=successor_id, carried=len(fresh))
+
+    def _tells_of_child(self, run: RunRow, each: Signal) -> bool:
+        """To a run that has no successor it would not have been told at all a moment later, so it is no dead letter."""
+        return each.name == "task" and self._one(CHILD, run.run_id, each.dedup_key) is not None
 
     def _bury(self, run: RunRow, each: Signal) -> None:
         self._one(BURY, run.run_id, each.seq, run.tenant, run.workflow, run.key)

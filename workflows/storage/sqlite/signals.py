@@ -1,7 +1,7 @@
 """Signals, and what brings them to a run: the live one of a key, or a new one."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from workflows.storage import dialect
 from workflows.storage.base import NewRun, RunRow, Signal, SignalOutcome
@@ -32,7 +32,7 @@ OWNED = "select 1 from runs where run_id = ?1 and owner = ?2"
 # ?1 run ?2 now
 RING = """
 update runs set inbox_seq = inbox_seq + 1, available_at = case state when 'suspended' then ?2 else available_at end,
-       state = case state when 'suspended' then 'ready' else state end where run_id = ?1 returning inbox_seq
+       state = case state when 'suspended' then 'ready' else state end where run_id = ?1 returning inbox_seq, queue
 """
 """What accepting a signal does to a live run: count it, and wake the run if it sleeps."""
 
@@ -54,6 +54,14 @@ SIGNAL_BY_KEY = f"select {SIGNAL_COLUMNS} from signals where run_id = ?1 and ded
 INBOX = f"select {SIGNAL_COLUMNS} from signals where run_id = ?1 and consumed_by is null order by seq"
 
 
+class Rung(NamedTuple):
+    """A run that a signal is for, the number the signal has there, and the queue of the run."""
+
+    run_id: str
+    seq: int
+    queue: str
+
+
 class SignalOperations(Rows):
     """Accepts signals."""
 
@@ -64,27 +72,30 @@ class SignalOperations(Rows):
             if self._one(RECEIVE, run.tenant, dedup_key) is None:
                 return SignalOutcome(run_id=None, seq=None, started=False, duplicate=True)
             self._apply(writes)
-            run_id, seq = self._deliver(run, name, dedup_key, payload)
-            started = run_id == run.run_id
-            claimed = started and run.owner is not None and self._one(OWNED, run_id, run.owner) is not None
-            return SignalOutcome(run_id, seq, started, duplicate=False, claimed=claimed)
+            to = self._deliver(run, name, dedup_key, payload)
+            started = to.run_id == run.run_id
+            claimed = started and run.owner is not None and self._one(OWNED, run.run_id, run.owner) is not None
+            return SignalOutcome(to.run_id, to.seq, started, duplicate=False, claimed=claimed, queue=to.queue)
 
         return await self._transact(accept, tenant=run.tenant)
 
-    def _deliver(self, run: NewRun, name: str, dedup_key: str, payload: bytes | None) -> tuple[str, int]:
-        run_id, seq = self._reach(run)
-        self._one(POST, run_id, seq, name, dedup_key, payload)
-        return run_id, seq
+    def _deliver(self, run: NewRun, name: str, dedup_key: str, payload: bytes | None) -> Rung:
+        """To the live run of the key, or to this one anew."""
+        return self._post(self._reach(run), name, dedup_key, payload)
 
-    def _reach(self, run: NewRun) -> tuple[str, int]:
-        """The live run of the key, or this one anew, and the number that its next signal has."""
+    def _post(self, to: Rung, name: str, dedup_key: str, payload: bytes | None) -> Rung:
+        self._one(POST, to.run_id, to.seq, name, dedup_key, payload)
+        return to
+
+    def _reach(self, run: NewRun) -> Rung:
         if (live := self._live(run)) is not None:
-            return live, self._ring(live)
+            return self._ring(live)
         self._insert_run(run, inbox_seq=1)
-        return run.run_id, 1
+        return Rung(run.run_id, 1, run.queue)
 
-    def _ring(self, run_id: str) -> int:
-        return int(self._one(RING, run_id, self._now())[0])
+    def _ring(self, run_id: str) -> Rung:
+        seq, queue = self._one(RING, run_id, self._now())
+        return Rung(run_id, seq, queue)
 
     async def signal(
         self, run_id: str, *, tenant: str, name: str, dedup_key: str, payload: bytes | None
@@ -94,9 +105,8 @@ class SignalOperations(Rows):
                 return SignalOutcome(run_id=None, seq=None, started=False, duplicate=True)
             if self._one(ADMIT, run_id, tenant, int(name == "$cancel")) is None:
                 return SignalOutcome(run_id=None, seq=None, started=False, duplicate=False)
-            seq = self._ring(run_id)
-            self._one(POST, run_id, seq, name, dedup_key, payload)
-            return SignalOutcome(run_id, seq, started=False, duplicate=False)
+            to = self._post(self._ring(run_id), name, dedup_key, payload)
+            return SignalOutcome(run_id, to.seq, started=False, duplicate=False, queue=to.queue)
 
         return await self._transact(accept, tenant=tenant)
 

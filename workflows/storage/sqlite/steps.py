@@ -74,11 +74,8 @@ class StepOperations(SignalOperations):
         for child in batch.children:
             self._insert_run(child)
         self._apply(batch.writes)
-        if batch.done:
-            self._wake_parent(row, batch.successor_id)
-        return StepOutcome(
-            recorded=True, owned=not batch.done, inbox_seq=row.inbox_seq, cancel_requested=row.cancel_requested
-        )
+        parent_queue = self._wake_parent(row, batch.successor_id) if batch.done else None
+        return StepOutcome(True, not batch.done, row.inbox_seq, row.cancel_requested, parent_queue)
 
     def _advance(self, run_id: str, fence: int, batch: StepBatch) -> RunRow | None:
         if self._recorded(run_id, batch):
@@ -108,16 +105,20 @@ class StepOperations(SignalOperations):
                 SQLITE.encode("time", each.started_at), self._now(),
             )  # fmt: skip
 
-    def _wake_parent(self, run: RunRow, successor_id: str) -> None:
-        """The end of a child is a signal to its parent's key."""
+    def _wake_parent(self, run: RunRow, successor_id: str) -> str | None:
+        """The end of a child is a signal to its parent while that lives, else to its key, if it has one. Returns the queue of who is woken."""
         found = None if run.parent_id is None else self._one(RUN, run.parent_id)
-        if found is None or (parent := run_row(SQLITE, found)).key is None:
-            return
-        if not signalled(parent) and self._live(parent) is None:
-            return  # it was started with a value, and a run to wake would have none
+        if found is None:
+            return None
+        parent = run_row(SQLITE, found)
+        name, dedup_key = "task", f"task:{run.run_id}"
         payload = to_json({"run_id": run.run_id, "path": run.parent_path, "state": run.state})
+        if parent.state.live:
+            return self._post(self._ring(parent.run_id), name, dedup_key, payload).queue
+        if parent.key is None or (not signalled(parent) and self._live(parent) is None):
+            return None  # a run to wake would have no key, or not the value that its workflow begins with
         new = NewRun(
             f"{successor_id}-p", parent.tenant, parent.workflow, parent.version, parent.key, parent.queue, trace_id=parent.trace_id,
             max_attempts=parent.max_attempts, deployment=parent.deployment,
         )  # fmt: skip
-        self._deliver(new, "task", f"task:{run.run_id}", payload)
+        return self._deliver(new, name, dedup_key, payload).queue

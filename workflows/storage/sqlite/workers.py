@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from datetime import timedelta
 
-from workflows.storage.base import SUSPECT_AFTER, RunRow, Suspects
+from workflows.storage.base import SUSPECT_AFTER, ReapOutcome, RunRow, Suspects
 from workflows.storage.rows import run_row
 from workflows.storage.sqlite.database import MICROSECOND, SQLITE
 from workflows.storage.sqlite.rows import Rows
@@ -142,10 +142,11 @@ class WorkerOperations(Rows):
     async def cancelled(self, worker_id: str) -> list[str]:
         return [row[0] for row in await self._call(lambda: self._rows(CANCELLED, worker_id))]
 
-    async def reap(self) -> tuple[list[str], list[RunRow]]:
-        def run() -> tuple[list[str], list[RunRow]]:
+    async def reap(self) -> ReapOutcome:
+        def run() -> ReapOutcome:
             self._rows(REAP_WORKERS, self._now())
-            freed = [row[0] for row in self._rows(FREE, self._now())]
-            return freed, self._whole([run_row(SQLITE, row) for row in self._rows(DEAD)], strict=False)
+            freed = tuple(sorted(row[0] for row in self._rows(FREE, self._now())))
+            dead = self._whole([run_row(SQLITE, row) for row in self._rows(DEAD)], strict=False)
+            return ReapOutcome(freed, tuple(dead))
 
         return await self._transact(run)
