@@ -102,6 +102,11 @@ def withdrawn(tenant: str, approval_id: str) -> Update:
     return Update(APPROVALS, {"tenant": tenant, "id": approval_id, "state": "pending"}, {"state": "expired"})
 
 
+def all_withdrawn(tenant: str) -> Update:
+    """Nobody is to decide anything any more: the app has left."""
+    return Update(APPROVALS, {"tenant": tenant, "state": "pending"}, {"state": "expired"})
+
+
 async def find(store: Store, tenant: str, approval_id: str) -> Approval | None:
     """An approval of this tenant."""
     rows = await store.read(Select(APPROVALS, {"tenant": tenant, "id": approval_id}))

@@ -1,10 +1,11 @@
 """Stop: a row by tenant and thread, written before anybody is told. A message older than it is not worked on any more."""
 
+from collections.abc import Sequence
 from datetime import datetime
 
 from agent.thread import Thread
 from workflows import Engine, RunState
-from workflows.storage import Column, Insert, Select, Store, Table
+from workflows.storage import Column, Insert, Select, Store, Table, Write
 
 STOPS = Table(
     "stops",
@@ -36,10 +37,11 @@ class Stopper:
         self._turn = turn
         self._stops = Stops(engine.store)
 
-    async def stop(self, thread: Thread, *, message_id: str, by: str) -> bool:
+    async def stop(self, thread: Thread, *, message_id: str, by: str, and_keep: Sequence[Write] = ()) -> bool:
         """The row first, so that a turn that has not begun yet is stopped too; then whoever runs is told. Returns whether anybody was.
 
-        A redelivered Stop finishes what its first copy began, and no turn that was begun after that. Raises StoreUnavailableError.
+        A redelivered Stop finishes what its first copy began, and no turn that was begun after that. `and_keep` is written before anybody
+        is told: once the turn has ended, nothing else would say that there was one to stop. Raises StoreUnavailableError.
         """
         store = self._engine.store
         if await self._stops.latest(thread) < message_id:
@@ -47,6 +49,8 @@ class Stopper:
         pressed_at = await self._stops.at(thread)
         live = await self._engine.runs(tenant=thread.tenant, workflow=self._turn, key=thread.key, states=LIVE, limit=1)
         begun = [run for run in live if pressed_at is not None and run.created_at <= pressed_at]
+        if begun and and_keep:
+            await store.write(*and_keep)
         for run in begun:
             await self._engine.cancel(run.run_id, tenant=thread.tenant)
         return bool(begun)

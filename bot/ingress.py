@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import structlog
 
+from agent.approvals import all_withdrawn
 from agent.lines import Lines
 from agent.loop import Agent
 from agent.messages import MESSAGES, PARTS, Transcript, arrived, joins, withdrawn
@@ -102,7 +103,7 @@ class Ingress:
         line = said.line
         if line:
             said = replace(said, thread=await self._lines.belongs(said.thread))
-        if said.stop and await self._stop(Stopped(said.thread, said.user, before(said.id))):
+        if said.stop and await self._stop(Stopped(said.thread, said.user, before(said.id)), key):
             await self._dedup.mark_done(said.thread.tenant, key)
             return
         await self._take(said, key, line=line)
@@ -186,6 +187,8 @@ class Ingress:
         await self._installs.uninstall(me.tenant, token=me.token)
 
     async def _stop_work(self, tenant: str) -> None:
+        # First: the end of one would begin a turn.
+        await self._engine.store.write(all_withdrawn(tenant))
         while schedules := await self._engine.store.schedules(tenant=tenant, limit=1000):
             for schedule in schedules:
                 await self._engine.store.delete_schedule(tenant=tenant, name=schedule.name)
@@ -195,8 +198,10 @@ class Ingress:
                 await self._engine.cancel(run.run_id, tenant=tenant)
             before = runs[-1].run_id
 
-    async def _stop(self, stopped: Stopped) -> bool:
-        return await self._stopper.stop(stopped.thread, message_id=stopped.at, by=stopped.user)
+    async def _stop(self, stopped: Stopped, key: str = "") -> bool:
+        """`key`: of the message that says it. A later copy finds nothing to stop, and must not pass for a message of its own."""
+        taken = [Insert(RECEIVED, {"tenant": stopped.thread.tenant, "dedup_key": key})] if key else []
+        return await self._stopper.stop(stopped.thread, message_id=stopped.at, by=stopped.user, and_keep=taken)
 
 
 def before(ts: str) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
+from agent.approvals import waiting
 from agent.messages import MESSAGES
 from bot.departures import CLAIM, DEPARTURES
 from bot.installs import INSTALLATIONS, KEPT_EVENTS
@@ -183,3 +184,20 @@ async def test_a_workspace_whose_token_was_lost_is_not_forgotten_until_it_leaves
     [row] = await store.read(Select(INSTALLATIONS, {"tenant": HARBOR}))
     assert (row["removed_at"] is not None, row["token"] != rows[0]["token"]) == (True, True)
     assert len(await departures(bench)) == 1
+
+
+@BOTH
+async def test_what_waited_for_an_approval_is_not_done_after_the_app_left_nor_when_it_comes_back(bench: Bench) -> None:
+    await bench.install()
+    [name, *_] = [each.name for each in await bench.service.platform.campaigns(HARBOR) if each.status == "active"]
+    ts = await bench.people.post_message("#ads", "@dana", f"@Threadline pause {name}")
+    await bench.answer(ts, "#ads", count=2)
+    before = len(await bench.idle(HARBOR))
+    [asked] = await waiting(bench.service.store, HARBOR)
+    await uninstalled(bench)
+    assert await waiting(bench.service.store, HARBOR) == []
+    await bench.install()
+    await bench.click(asked.id, user="U0DANA", team=HARBOR)
+    await bench.time_passes(1.1 * DAY)
+    assert len(await bench.idle(HARBOR)) == before
+    assert await bench.status_of(name, tenant=HARBOR) == "active"

@@ -1,5 +1,6 @@
 """Who says what to whom: the past of a thread, several people at once, edits, strangers, other bots, words for somebody else."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from typing import Any
@@ -366,6 +367,28 @@ class TestTheWordStop:
         assert (await bench.answer(root))["plain"].startswith("Stopped, as you asked.")
         await bench.idle()
         assert len(await bench.replies(root)) == 1
+
+    @pytest.mark.parametrize("storage", ["sqlite", "servers"], indirect=True)
+    async def test_its_copies_are_no_requests_also_for_a_process_that_remembers_nothing(self, bench: Bench) -> None:
+        """As a mention and as a message, and again later, by processes without a cache in common."""
+        urls = [(await bench.replica(THREADLINE_REDIS_PREFIX=f"other-{number}"))[1] for number in range(3)]
+        await bench.people.fault("tool:list_campaigns", "delay", delay_s=30)
+        root = await bench.asked("@Threadline which campaigns do we have?")
+
+        async def running() -> bool:
+            return not await bench.people.faults("tool:list_campaigns")
+
+        await until(running, "the tool to run")
+        stop = message_event(f"<@{BOT}> stop", ts=later(root, 5), channel=CHANNEL, user="U0ADA", thread_ts=root)
+        mention = envelope({**stop, "type": "app_mention"}, event_id="Ev0MENTION")
+        copies = [bench.post_json(each, url=url) for url in urls[:2] for each in (mention, envelope(stop))]
+        assert {page.status for page in await asyncio.gather(*copies)} == {200}
+        await bench.answer(root)
+        await bench.idle()
+        for each in (mention, envelope(stop)):
+            assert (await bench.post_json(each, url=urls[2])).status == 200
+        await bench.idle()
+        assert [each["plain"].split(".")[0] for each in await bench.replies(root)] == ["Stopped, as you asked"]
 
     async def test_before_the_run_exists_it_stops_what_was_said_earlier(self, bench: Bench) -> None:
         """The mention is delivered again after its first delivery was lost, and meanwhile somebody said stop."""
