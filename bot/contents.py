@@ -18,13 +18,13 @@ _ID = re.compile(r"[A-Za-z0-9_-]{1,64}\Z")
 
 def mention(user_id: str) -> re.Pattern[str]:
     """The mention of exactly this user: one id may begin like another. Without an id, of nobody."""
-    return re.compile(rf"<@{re.escape(user_id)}(?:\|[^>]*)?>" if user_id else r"(?!)")
+    return re.compile(rf"<@{re.escape(user_id)}(?:\|[^<>]*)?>" if user_id else r"(?!)")
 
 
 def plain(text: str, bot_user_id: str) -> str:
     """What a person wrote, without the mention of us, decoded."""
     without = mention(bot_user_id).sub("", text)
-    links = re.sub(r"<(https?://[^|>]+|mailto:[^|>]+)(?:\|([^>]*))?>", lambda found: found[2] or found[1], without)
+    links = re.sub(r"<(https?://[^|<>]+|mailto:[^|<>]+)(?:\|([^<>]*))?>", lambda found: found[2] or found[1], without)
     return unescaped(links).strip()
 
 

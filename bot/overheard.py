@@ -61,6 +61,12 @@ class Overheard:
         for row in await self._store.read(Select(OVERHEARD, where)):
             await self._store.write(Update(OVERHEARD, where, {"said": {**row["said"], "text": changed.text}}))
 
+    async def forget(self, tenant: str, channel: str) -> None:
+        """Forget what was kept of all threads of a channel, also of those the agent never joins."""
+        for row in await self._store.read(Select(OVERHEARD, {"tenant": tenant})):
+            if Thread.of(tenant, row["thread"]).channel == channel:
+                await self._store.write(Delete(OVERHEARD, {name: row[name] for name in ("tenant", "thread", "id")}))
+
     async def drop(self, thread: Thread) -> None:
         """Forget what was kept of a thread the agent is in now."""
         await self._store.write(Delete(OVERHEARD, {"tenant": thread.tenant, "thread": thread.key}))

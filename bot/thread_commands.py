@@ -9,6 +9,7 @@ from agent.channel import DELIVERY_RETRY, Channel, Delivered
 from agent.thread import Thread
 from bot.commands import Command, Commands
 from bot.events import Said
+from bot.render.text import markdown
 from workflows import Effect, Engine, StepContext, Workflow, step, workflow
 from workflows.ids import NAMESPACE
 
@@ -73,7 +74,7 @@ class ThreadCommands:
             name=given.name, text=given.text, tenant=thread.tenant, user=given.user, channel=thread.channel,
             key=given.message_id, root=thread.root,
         )  # fmt: skip
-        return Answer(given=given, text=await self._commands.run(command))
+        return Answer(given=given, text=markdown(await self._commands.run(command)))
 
     async def _answer(self, answer: Answer, ctx: StepContext) -> Delivered:
         return await self._channel.deliver(

@@ -11,7 +11,7 @@ from agent.thread import Thread
 from agent.usage import used_in_month
 from bot.commands.command import Command
 from bot.commands.summaries import times
-from bot.overheard import OVERHEARD
+from bot.overheard import Overheard
 from bot.people import SlackPeople
 from bot.render.text import escaped, neutral
 from bot.settings_dialog import SettingsDialog
@@ -43,6 +43,7 @@ class Threadline:
         self, store: Store, stopper: Stopper, desk: ReportDesk, people: SlackPeople, settings: SettingsDialog
     ) -> None:
         self._store = store
+        self._overheard = Overheard(store)
         self._stopper = stopper
         self._desk = desk
         self._people = people
@@ -113,7 +114,8 @@ class Threadline:
             if not allowed:
                 return ADMINS_ONLY if allowed is False else NOT_CHECKED
         await self._stop(command)
-        count = await forget_channel(self._store, command.tenant, command.channel, more=(OVERHEARD,))
+        count = await forget_channel(self._store, command.tenant, command.channel)
+        await self._overheard.forget(command.tenant, command.channel)
         return _counted(
             count, "conversation was forgotten", "conversations were forgotten", none="There was nothing to forget here"
         )

@@ -16,7 +16,7 @@ CELLS_LIMIT = 9_500
 TABLE = ("head", "rule", "row")
 
 _FENCE_LINE = re.compile(r" {0,3}(?P<marker>`{3,30}|~{3,30})(?P<info>[^`]*)")
-_WHOLE = re.compile(r"!?\[[^\]\n]*\]\([^)\s]*\)|<[^>\s]+>|https?://[^\s)>]+|`[^`\n]+`")
+_WHOLE = re.compile(r"!?\[[^\[\]\n]*\]\([^)\s]{0,3000}\)|<[^<>\s]+>|https?://[^\s)>]+|`[^`\n]+`")
 """What a cut must not go through: links, addresses, code in a line."""
 _RULE = re.compile(r" {0,3}\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*")
 

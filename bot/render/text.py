@@ -10,8 +10,11 @@ FALLBACK_LIMIT = 3_500
 ENTITY = 5
 """Characters of the longest entity, `&amp;`."""
 
-_BROADCAST = re.compile(r"<!(?=(?:channel|here|everyone|subteam\^)[^>]*>?)", re.IGNORECASE)
-_AT_ALL = re.compile(r"(?<![\w/])@(?=(?:channel|here|everyone)\b)", re.IGNORECASE)
+_BROADCAST = re.compile(r"<!(?=channel|here|everyone|subteam\^)", re.IGNORECASE)
+_AT_ALL = re.compile(r"(?<![^\W_])(?<!/)@(?=(?:channel|here|everyone)(?![^\W_]))", re.IGNORECASE)
+"""An underscore beside it is emphasis and no part of a word."""
+_DATE = re.compile(r"<!date\^[^|<>]*\|([^<>]*)>")
+_BOLD = re.compile(r"(?<![\w*])\*([^*\n]+)\*(?![\w*])")
 _ZERO_WIDTH_JOINER = "\u2060"
 
 
@@ -23,6 +26,13 @@ def neutral(text: str) -> str:
 def escaped(text: str) -> str:
     """Plain text for mrkdwn: only & < > are special to Slack."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def markdown(text: str) -> str:
+    """mrkdwn as Markdown, for the same words in a thread. What a person wrote in it mentions nobody there, either."""
+    dated = _DATE.sub(r"\1", text)
+    listed = re.sub(r"^• ", "* ", _BOLD.sub(r"**\1**", dated), flags=re.MULTILINE)
+    return unescaped(re.sub("&lt;(?=[@#!])", f"<{_ZERO_WIDTH_JOINER}", listed))
 
 
 def unescaped(text: str) -> str:

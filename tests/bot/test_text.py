@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.thread import Thread
+from bot.contents import plain
 from bot.render.channel import _posts
 from bot.render.parts import ROWS_LIMIT, fenced_tables, parts
 from bot.render.text import FALLBACK_LIMIT, MARKDOWN_LIMIT, escaped, fallback, neutral, shortened, unescaped
@@ -98,6 +99,20 @@ def test_no_broadcast_survives(pieces: list[str], glue: str) -> None:
 )
 def test_what_pings_nobody_is_left_alone(text: str) -> None:
     assert neutral(text) == text
+
+
+@pytest.mark.parametrize("text", ["_@channel look_", "_look @here_", "__@everyone__", "*@channel*", "~@here~"])
+def test_emphasis_does_not_hide_a_broadcast(text: str) -> None:
+    assert "@\u2060" in neutral(text)
+
+
+@pytest.mark.parametrize("piece", ["[", "<", "[](", "<!channel", "<https://", "<@U1|", "`", "&"])
+def test_text_of_nothing_but_beginnings_is_read_in_one_go(piece: str) -> None:
+    """Where each beginning is followed to the end of the text, this takes hours."""
+    text = piece * (400_000 // len(piece))
+    assert plain(text, "U1") == unescaped(text)
+    assert "".join(parts(text[:200_000])) == text[:200_000]
+    assert neutral(text).replace("\u2060", "") == text
 
 
 def test_neutral_text_reads_as_before() -> None:

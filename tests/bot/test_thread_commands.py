@@ -3,7 +3,9 @@
 import pytest
 
 from agent.messages import MESSAGES, PARTICIPATION
+from bot.commands import TOO_LONG
 from bot.commands.threadline import ADMINS_ONLY, FORGET_WARNING, THREADLINE_HELP, USE_SLASH
+from bot.overheard import OVERHEARD
 from bot.settings_dialog import ADMINS_ONLY as SETTINGS_FOR_ADMINS
 from tests.bot.bench import HARBOR, NORTHWIND, Bench, Json
 from tests.waiting import until
@@ -112,6 +114,21 @@ class TestThreadline:
         ] == [there]
         assert await say(bench, "/threadline", "forget this channel") == "There was nothing to forget here."
 
+    @BOTH
+    async def test_forget_takes_what_was_kept_of_threads_the_agent_is_not_in(self, bench: Bench) -> None:
+        for channel in ("#campaigns", "#general"):
+            root = await bench.people.post_message(channel, "@ada", "the plan for December")
+            reply = await bench.people.post_message(channel, "@ben", "between ourselves", thread_ts=root)
+            await bench.settled(ts=reply)
+        assert len(await bench.service.store.read(Select(OVERHEARD, {"tenant": NORTHWIND}))) == 2
+        await say(bench, "/threadline", "forget this channel")
+        [left] = await bench.service.store.read(Select(OVERHEARD, {"tenant": NORTHWIND}))
+        assert not left["thread"].startswith("C0CAMPAIGNS")
+
+    @pytest.mark.parametrize("command", ["/report", "/campaigns", "/summaries", "/threadline"])
+    async def test_what_is_longer_than_a_command_can_be_is_told_so(self, bench: Bench, command: str) -> None:
+        assert await say(bench, command, "last week " * 4_000) == TOO_LONG
+
 
 async def stored(bench: Bench, tenant: str = NORTHWIND) -> list[Json]:
     return await bench.service.store.read(Select(MESSAGES, {"tenant": tenant}))
@@ -152,6 +169,24 @@ class TestInThreads:
         message = await bench.people.post_message("#campaigns", "@ada", text, thread_ts=ts)
         await bench.settled(ts=message)
         assert await bench.idle() == []
+
+    async def test_words_made_for_a_slash_command_read_well_in_a_thread(self, bench: Bench) -> None:
+        ts = await thread(bench)
+        said = (
+            "!summaries every monday 9:00",
+            "!campaigns R&D <b>",
+            "!threadline dance <!channel> <@U0BEN>",
+            "!campaigns brand sea",
+        )
+        for number, text in enumerate(said, 1):
+            await bench.people.post_message("#campaigns", "@ada", text, thread_ts=ts)
+            await bench.answer(ts, count=number)
+        shown = [each["blocks"][0]["text"] for each in await bench.replies(ts)]
+        assert "<!date" not in shown[0]
+        assert "'R&D <b>'" in shown[1]
+        assert "<!channel>" not in shown[2]
+        assert "<@U0BEN>" not in shown[2]
+        assert "* **Brand Search**: active" in shown[3]
 
     async def test_in_another_workspace_it_is_theirs(self, bench: Bench) -> None:
         ts = await thread(bench)
