@@ -185,7 +185,7 @@ def _listen_to_settings(bolt: AsyncApp, dialog: SettingsDialog, home: Home) -> N
     @bolt.action(EDIT)
     async def opened(ack: Any, body: dict[str, Any], context: Any) -> None:
         context[REACHED] = True
-        await dialog.open(_tenant(context), str(body["user"]["id"]), str(body.get("trigger_id")))
+        await dialog.open(_tenant(context), str(body["user"]["id"]), str(body.get("trigger_id")), tell=True)
         await ack()
 
     @bolt.view(SETTINGS)

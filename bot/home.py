@@ -14,6 +14,7 @@ from bot.clients import Clients
 from bot.dialogs import Block, words
 from bot.people import SlackPeople
 from bot.render.dates import moment
+from bot.render.posting import UNKNOWN
 from bot.render.text import escaped, neutral, shortened
 from bot.settings_dialog import shown_amount
 from workflows import Schedule
@@ -53,7 +54,7 @@ class Home:
         try:
             async with asyncio.timeout(ANSWER_S):
                 await (await self._clients.of(tenant)).views_publish(user_id=user, view=view)
-        except (SlackApiError, OSError, TimeoutError) as error:
+        except (SlackApiError, *UNKNOWN) as error:
             structlog.get_logger().warning("home_not_published", user=user, error=f"{type(error).__name__}: {error}")
 
     async def view(self, tenant: str, user: str) -> dict[str, Any]:

@@ -38,10 +38,10 @@ class Dialogs:
             task.cancel()
             raise
         made = task.result()
-        return made, isinstance(made, dict) and await self._opened(tenant, trigger_id, made) is not None
+        return made, isinstance(made, dict) and await self.show(tenant, trigger_id, made) is not None
 
     async def _late(self, tenant: str, trigger_id: str, task: asyncio.Task[Made], title: str) -> tuple[Made, bool]:
-        view_id = await self._opened(tenant, trigger_id, notice(title, MOMENT))
+        view_id = await self.show(tenant, trigger_id, notice(title, MOMENT))
         try:
             made = await task
         except Exception:
@@ -61,7 +61,8 @@ class Dialogs:
             return False
         return True
 
-    async def _opened(self, tenant: str, trigger_id: str, view: View) -> str | None:
+    async def show(self, tenant: str, trigger_id: str, view: View) -> str | None:
+        """Open a view that is there already; its id, or None if Slack did not open it."""
         try:
             opened = await (await self._client(tenant)).views_open(trigger_id=trigger_id, view=view)
             return str(opened["view"]["id"])

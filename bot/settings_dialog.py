@@ -39,12 +39,14 @@ class SettingsDialog:
         self._people = people
         self._dialogs = dialogs
 
-    async def open(self, tenant: str, user: str, trigger_id: str) -> str:
-        """Open it; returns what the person is told. Raises StoreUnavailableError."""
+    async def open(self, tenant: str, user: str, trigger_id: str, *, tell: bool = False) -> str:
+        """Open it; returns what the person is told, and with `tell` shows it where a refusal can't be said otherwise. Raises StoreUnavailableError."""
         made, shown = await self._dialogs.open(
             tenant, trigger_id, self._view(tenant, user), title="Threadline settings"
         )
         if isinstance(made, str):
+            if tell and not shown:
+                await self._dialogs.show(tenant, trigger_id, notice("Settings", made))
             return made
         return OPENED if shown else NOT_OPENED
 

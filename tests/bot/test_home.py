@@ -6,6 +6,7 @@ import pytest
 
 from agent.campaigns import parse_micros
 from agent.preferences import PreferenceBook, Preferences, PreferencesChangedError
+from bot.emulator.faults import FaultKind
 from bot.home import EDIT
 from bot.settings_dialog import ADMINS_ONLY, CHANGED_MEANWHILE, SETTINGS
 from tests.bot.bench import HARBOR, NORTHWIND, Bench, Json
@@ -140,3 +141,23 @@ async def test_slack_being_away_keeps_nobody_from_the_settings(bench: Bench) -> 
     await bench.people.fault("views.publish", "http_500", times=1)
     await bench.people.open_home("@ada", "home")
     assert editable(await home(bench, "@ada"))
+
+
+@pytest.mark.parametrize("kind", ["reset_after_commit", "http_500", "ratelimited"])
+async def test_what_was_saved_is_not_said_to_have_failed_because_the_tab_could_not_be_shown(
+    bench: Bench, kind: FaultKind
+) -> None:
+    await bench.people.command("#campaigns", "@ada", "/threadline", "settings")
+    await bench.people.fault("views.publish", kind)
+    answer = await bench.people.submit_view("@ada", (await dialog(bench, "@ada"))["id"], FILLED)
+    assert (answer["ok"], answer["response"]) == (True, "")
+    assert (await bench.people.views("@ada"))["views"] == []
+    assert (await PreferenceBook(bench.service.store).of(NORTHWIND)).version == 1
+
+
+async def test_who_is_no_admin_any_more_is_told_when_they_press_the_button(bench: Bench) -> None:
+    assert editable(await home(bench, "@ada"))
+    users = bench.emulator.slack.workspaces[NORTHWIND].users
+    users["U0ADA"] = replace(users["U0ADA"], is_admin=False)
+    await bench.people.click_view("@ada", EDIT)
+    assert ADMINS_ONLY in str(await dialog(bench, "@ada"))
