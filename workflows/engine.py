@@ -5,11 +5,12 @@ import random
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
+from datetime import datetime
 from functools import partial
 from typing import Any, Self, TypeVar
 
 from workflows.approvals import Approvals
-from workflows.beginning import begun
+from workflows.beginning import begun, in_line
 from workflows.definition.authored import NAME as AUTHORED
 from workflows.definition.authored import authored, define
 from workflows.definition.catalogue import Catalogue
@@ -177,13 +178,21 @@ class Engine:
         run_id: str | None = None,
         writes: Sequence[Write] = (),
         paused: bool = False,
+        queue: str = "default",
+        priority: int = 100,
+        start_at: datetime | None = None,
     ) -> Run[Out]:
         """Start a run, or return the live one with this key. Raises InputError.
+
+        It waits on `queue` for a worker that serves it, behind those of a lower `priority` (0 to 1000), and not before `start_at`.
 
         `run_id`: where the id follows from something outside, so that starting it again finds the run; by default one is made. `writes` are
         rows of upper floors that ride in the commit; they are not made where a run was there already. A `paused` run takes one step for each `Run.step_once()`: for looking into what a workflow does.
         """
-        new = replace(self._new(workflow, value, tenant=tenant, key=key, run_id=run_id), paused=paused)
+        new = in_line(
+            self._new(workflow, value, tenant=tenant, key=key, run_id=run_id), queue=queue, priority=priority, start_at=start_at
+        )  # fmt: skip
+        new = replace(new, paused=paused)
         started = await self.execution.start(new, writes=writes, fresh=run_id is None)
         return Run(self.execution.runs, self.pubsub, started, tenant=tenant, workflow=workflow)
 

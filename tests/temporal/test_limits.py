@@ -60,6 +60,8 @@ ASKED: list[tuple[str, Callable[[Engine], Awaitable[Any]]]] = [
     ("writes", lambda engine: _fails(engine, writes)),
     ("writes", lambda engine: _fails(engine, notes_with_rows)),
     ("queues", lambda engine: _fails(engine, dispatches_elsewhere)),
+    ("queues", lambda engine: engine.start(flow, 1, queue="slow")),
+    ("priority", lambda engine: engine.start(flow, 1, priority=1)),
     ("approvals", lambda engine: engine.decide(flow, tenant="T1", approval_id="a", decision="approved", by="ada")),
     ("schedules", lambda engine: engine.schedule("nightly", flow, 1, spec="0 3 * * *", tz="UTC")),
     ("doctor", lambda engine: engine.doctor()),

@@ -20,6 +20,7 @@ from workflows.storage.schema import Write
 from workflows.temporal.activities import Activities
 from workflows.temporal.attributes import REGISTERED
 from workflows.temporal.hints import Hints
+from workflows.temporal.host import QUEUES
 from workflows.temporal.ids import address, queue_of
 from workflows.temporal.limits import unsupported
 from workflows.temporal.listing import Listing
@@ -164,6 +165,10 @@ class TemporalExecution:
             raise unsupported("writes")
         if run.paused:
             raise unsupported("paused")
+        if run.queue not in QUEUES:
+            raise unsupported("queues")
+        if run.priority != NewRun("", "", "").priority:
+            raise unsupported("priority")
         async with reachable():
             return await self._started.start(run)
 

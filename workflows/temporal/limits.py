@@ -13,7 +13,8 @@ LIMITS = {
     "fork": "time travel forks the records of a store. Reset the workflow with Temporal's own tools, or start a new run",
     "paused": "a paused run takes one step at a time in a store only. Use Temporal's UI, or a store on your desk",
     "redrive": "a dead run can't be put back to work. Start a new one",
-    "queues": "a background run has no queue of its own. Start an engine on another fleet, and start the run there",
+    "queues": "a run has no queue of its own. Start an engine on another fleet, and start the run there",
+    "priority": "those of one queue are taken in Temporal's own order. Start what is urgent in an engine on another fleet",
 }
 
 

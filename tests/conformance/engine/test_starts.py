@@ -1,14 +1,16 @@
 """A run that is started where a worker has room is worked there at once."""
 
 import asyncio
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
 from tests.conformance.engine.steps import READ, double
 from tests.conformance.engines import Boot, in_state, kill, until
-from workflows import Engine, RunState, step, workflow
+from workflows import Effect, Engine, RunState, StepContext, step, workflow
 from workflows.errors import InputError
+from workflows.pubsub import Event, MemoryPubSub
 
 
 @pytest.mark.store_only("a claim that begins with the first commit")
@@ -138,3 +140,93 @@ async def test_an_id_that_another_tenant_has_used_is_refused(boot: Boot) -> None
         with pytest.raises(InputError, match="same"):
             await engine.start(flow, 2, tenant="T2", run_id="same")
         assert await (await engine.start(flow, 1, tenant="T1", run_id="same")).result(timeout=10) == 2
+
+
+async def test_a_start_that_is_for_later_waits(boot: Boot) -> None:
+    flow = workflow("w").then(double).commit()
+    async with boot(flow) as engine:
+        now = datetime.now(UTC)
+        later = await engine.start(flow, 1, start_at=now + timedelta(hours=1))
+        past = await engine.start(flow, 2, start_at=now - timedelta(hours=1))
+        assert await past.result(timeout=10) == 4
+        assert await later.status() is RunState.READY
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"queue": ""},
+        {"queue": "x" * 201},
+        {"queue": "a\nb"},
+        {"priority": -1},
+        {"priority": 1001},
+        {"priority": True},
+        {"priority": "1"},
+        {"start_at": datetime(2026, 1, 1)},
+    ],
+)
+async def test_where_a_run_can_not_stand_in_line_is_refused(boot: Boot, wrong: dict[str, Any]) -> None:
+    flow = workflow("w").then(double).commit()
+    async with boot(flow, worker=False) as engine:
+        with pytest.raises(InputError):
+            await engine.start(flow, 1, **wrong)
+        assert await engine.runs(tenant="default") == []
+
+
+@pytest.mark.store_only("the queues and the order of a store")
+async def test_a_start_waits_on_its_queue_for_whoever_serves_it_and_by_its_priority(boot: Boot) -> None:
+    order: list[int] = []
+
+    @step(effect=Effect.READ)
+    async def note(n: int) -> int:
+        order.append(n)
+        return n
+
+    flow = workflow("w").then(note).commit()
+    async with boot(flow) as engine:
+        runs = [await engine.start(flow, n, queue="gpu", priority=priority) for n, priority in enumerate((100, 7, 50))]
+        assert [await run.status() for run in runs] == [RunState.READY] * 3
+        async with boot(flow, queues=["gpu"], concurrency=1) as serving:
+            for run in runs:
+                await (await serving.run(run.id)).result(timeout=10)
+    assert order == [1, 2, 0]
+
+
+@pytest.mark.store_only("the queues of a store")
+async def test_who_is_signalled_or_told_is_woken_on_the_queue_of_its_run(boot: Boot) -> None:
+    """A worker of another queue could do nothing about it."""
+    child = workflow("child").then(double).commit()
+
+    @step(effect=Effect.READ)
+    async def begin(n: None, ctx: StepContext) -> str:
+        return ctx.dispatch(child, 1)
+
+    flow = workflow("w").then(begin).wait_for("task", dict[str, Any]).wait_for("go", int).wait_for("on", int).commit()
+    bus, woken = MemoryPubSub(), list[str]()
+
+    async def wake(event: Event) -> None:
+        woken.append(event.type)
+
+    options: dict[str, Any] = {"pubsub": bus, "poll_s": 60}
+    async with (
+        boot(flow, child, queues=["tasks"], **options) as tasks,
+        boot(flow, child, queues=["gpu"], **options) as gpu,
+    ):
+        await until(lambda: idle(gpu))
+        await until(lambda: idle(tasks))
+        run = await tasks.start(flow, None, key="k", queue="gpu")
+        await until(lambda: waits_for_signal(gpu, run.id, 1))
+        await bus.subscribe("wake:gpu", wake)
+        await tasks.signal(run.id, "go", 1)
+        await until(lambda: waits_for_signal(gpu, run.id, 2))
+        given = await tasks.signal_with_start(flow, tenant="default", key="k", name="on", dedup_key="d", payload=2)
+        assert given.queue == "gpu"
+        assert await run.result(timeout=10) == 2
+        assert len(woken) >= 2
+
+
+async def waits_for_signal(engine: Engine, run_id: str, used: int) -> bool:
+    """It sleeps, and has used so many."""
+    row = await engine.store.run(run_id)
+    assert row is not None
+    return row.state is RunState.SUSPENDED and row.inbox_seq == used and not await engine.store.inbox(run_id)
