@@ -39,6 +39,25 @@ def adapter(type_: Any) -> TypeAdapter[Any]:
         return TypeAdapter(type_)
 
 
+@lru_cache(maxsize=1024)
+def _loose(type_: Any) -> bool:
+    if type_ is Any or type_ is object:
+        return True
+    if isinstance(type_, type) and issubclass(type_, BaseModel):
+        return any(loose(field.annotation) for field in type_.model_fields.values() if field.annotation is not type_)
+    if is_typeddict(type_):
+        return any(loose(each) for each in get_type_hints(type_).values())
+    return type_ in (dict, list, tuple, set, frozenset) or any(loose(each) for each in get_args(type_))
+
+
+def loose(type_: Any) -> bool:
+    """Whether a type leaves open what some part of a value is: that part comes back from JSON as JSON has it, lists for tuples."""
+    try:
+        return _loose(type_)
+    except (TypeError, RecursionError):  # one that can't be hashed, or that holds itself
+        return True
+
+
 def check(value: Any, type_: Any, *, where: str) -> Any:
     """`value` as an instance of `type_`. Raises InputError naming `where` and each field that is wrong."""
     if type_ is Any:
@@ -63,7 +82,10 @@ def check_ids(*texts: str | None) -> None:
 def encode(value: Any, type_: Any, *, where: str) -> bytes:
     """`value` as JSON bytes. Raises InputError if it is not JSON-able."""
     try:
-        return _readable(adapter(type_).dump_json(value))
+        data = _readable(adapter(type_).dump_json(value))
+        if b"null" in data:  # what is no number becomes null, which its type may not take back
+            adapter(type_).validate_json(data)
+        return data
     except (PydanticSerializationError, TypeError, ValueError) as error:
         raise InputError(f"{where} returned a value that can't be stored as JSON: {error}") from None
 

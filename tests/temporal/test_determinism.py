@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 WALKED = (
-    "running/interpreter", "running/attempt", "running/compensation", "running/suspension", "definition/boundaries", "definition/conditions",
+    "running/interpreter", "running/effects", "running/attempt", "running/compensation", "running/suspension", "definition/boundaries", "definition/conditions",
     "definition/paths", "definition/projection", "definition/parts", "definition/state", "definition/authored", "definition/spec/reader",
     "definition/spec/entries", "definition/spec/form", "definition/spec/types", "definition/spec/names", "definition/spec/writer", "values",
     "temporal/workflow", "temporal/walk", "temporal/effects", "temporal/steps", "temporal/ending", "temporal/journal", "temporal/children",

@@ -32,7 +32,7 @@ class Checkpoint(BaseModel):
 
 
 class DurableEffects:
-    """Implements `interpreter.Effects` on storage."""
+    """Implements `effects.Effects` on storage."""
 
     def __init__(self, claim: Claim, tracer: Tracer, runner: StepRunner) -> None:
         self._claim = claim
@@ -52,6 +52,10 @@ class DurableEffects:
 
     async def step(self, step: Step[Any, Any], path: str, value: Any) -> Any:
         return await self._runner.run(step, path, value)
+
+    def begun(self, path: str) -> bool:
+        records = self._claim.records
+        return path in records or f"{path}!intent" in records
 
     def given(self, node: Any, path: str, value: Any) -> Any:
         if self._claim.run.forked_from is None:

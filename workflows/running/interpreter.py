@@ -3,12 +3,12 @@
 import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from contextvars import ContextVar
 from datetime import datetime, timedelta
 from functools import lru_cache
 from itertools import islice
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Any
 
 from pydantic import AwareDatetime, Field
 
@@ -33,64 +33,14 @@ from workflows.definition.projection import Projection
 from workflows.definition.state import State
 from workflows.definition.step import Step
 from workflows.errors import Bailed, Cancelled, ControlFlow, IterationLimitError, NoBranchError, Suspended
+from workflows.running.effects import Effects
 from workflows.values import check, decode
 
 _beside: ContextVar[bool] = ContextVar("beside", default=False)
 """Whether this is one of several arms that run at once."""
+_late: ContextVar[bool] = ContextVar("late", default=False)
+"""Whether this is an arm that had not begun when another one ended all of them."""
 SleepSeconds = Annotated[float, Field(le=MAX_SECONDS, allow_inf_nan=False)]
-
-
-class Effects(Protocol):
-    """All that walking a graph does to the world. `path` names what happens; asked again with a path, effects give the same again."""
-
-    @property
-    def state(self) -> State:
-        """The run's state as of where the walk is."""
-        ...
-
-    def state_at(self, path: str) -> State:
-        """The run's state as it was when the walk first came to `path`, whatever arms beside it have set since."""
-        ...
-
-    async def step(self, step: Step[Any, Any], path: str, value: Any) -> Any:
-        """The output of a step, run at most as its effect allows. Raises StepFailedError, Bailed, Suspended."""
-        ...
-
-    async def sleep(self, path: str, wake_at: Callable[[datetime], datetime]) -> None:
-        """Return at `wake_at(now)`, asked once in the life of the run. Raises Suspended."""
-        ...
-
-    async def wait_for(self, path: str, wait: WaitFor) -> Any:
-        """The payload of the next signal of that name, or `otherwise` after its time-out. Raises Suspended."""
-        ...
-
-    def given(self, node: Any, path: str, value: Any) -> Any:
-        """The value a node is given: `value`, unless time travel put another in its place."""
-        ...
-
-    def nested(self, workflow: Workflow[Any, Any], path: str) -> AbstractContextManager[Any]:
-        """Around the walk of a nested workflow."""
-        ...
-
-    def arms(self) -> AbstractContextManager[Callable[[], None]]:
-        """Around arms that run at once. What it gives is called when one of them ended without an output: no other may wait any more."""
-        ...
-
-    async def arm_done(self, *, left: int) -> None:
-        """An arm has finished and `left` others have not."""
-        ...
-
-    def loop_begun(self, path: str, loop: Loop) -> tuple[int, Any] | None:
-        """How many rounds of a loop need not be walked again, and the value after the last of them."""
-        ...
-
-    def loop_goes_on(self, path: str, loop: Loop, count: int, value: Any) -> None:
-        """Round `count` is over, with this value, and another one follows."""
-        ...
-
-    async def progress(self, path: str, *, done: int, total: int) -> None:
-        """Tell whoever watches that `done` of `total` items are finished. Must not raise."""
-        ...
 
 
 class Interpreter:
@@ -137,6 +87,8 @@ class Interpreter:
     async def _node(self, node: Step[Any, Any] | Workflow[Any, Any], path: str, value: Any) -> Any:
         value = self._effects.given(node, path, value)
         if isinstance(node, Step):
+            if _late.get() and not self._effects.begun(path):
+                raise Suspended  # whatever ended the others says how this ends, too
             return await self._effects.step(node, path, value)
         with self._effects.nested(node, path):
             return await self.walk(node, value, prefix=f"{path}/")
@@ -197,20 +149,26 @@ class Interpreter:
     async def _settle(
         self, calls: Sequence[Callable[[], Awaitable[Any]]], limit: int, *, watched: str | None = None
     ) -> list[Any]:
-        """Run all, at most `limit` at a time, and wait for every one; then the worst thing that happened, or the outputs."""
+        """Run all, at most `limit` at a time, and wait for every one; then the worst thing that happened, or the outputs.
+
+        Those that have not begun when one fails begin no step any more; what they had begun in an earlier walk is walked again, or it could not be undone.
+        """
         gate = asyncio.Semaphore(max(limit, 1)) if limit < len(calls) else nullcontext()
-        left = len(calls)
+        left, over = len(calls), False
 
         async def arm(call: Callable[[], Awaitable[Any]], give_up: Callable[[], None]) -> Any:
-            nonlocal left
+            nonlocal left, over
             if len(calls) > 1:  # in a task of its own
                 _beside.set(True)
             try:
                 async with gate:
+                    if over:
+                        _late.set(True)
                     output = await call()
             except Suspended:
                 raise
             except BaseException:
+                over = True
                 give_up()
                 raise
             left -= 1

@@ -92,7 +92,7 @@ class Nobody:
 
 @dataclass(slots=True)
 class ReplayEffects:
-    """Implements `interpreter.Effects` on records. Where there is none the walk stops, as a run that waits does.
+    """Implements `effects.Effects` on records. Where there is none the walk stops, as a run that waits does.
 
     A pure step that looked at nothing has no record, and is computed again.
     """
@@ -142,6 +142,9 @@ class ReplayEffects:
     async def wait_for(self, path: str, wait: WaitFor) -> Any:
         record = self._record(path)
         return wait.otherwise if record.status is Status.SKIPPED else decode(record.output, wait.schema, where=path)
+
+    def begun(self, path: str) -> bool:
+        return path in self.records
 
     def given(self, node: Any, path: str, value: Any) -> Any:
         override = self.records.get(f"{path}!input")

@@ -21,7 +21,7 @@ from workflows.running.forked_steps import ForkedSteps
 from workflows.running.suspension import entered
 from workflows.storage.base import Record, RunState, Status, StoreUnavailableError
 from workflows.tracing import Tracer
-from workflows.values import Interrupted, check, decode, encode
+from workflows.values import Interrupted, check, decode, encode, loose
 
 SLICE_S = 0.2
 HOLD_S = 5.0
@@ -148,11 +148,12 @@ class StepRunner:
         self, step: Step[Any, Any], path: str, value: Any, effect: Effect, *, recovered: bool = False
     ) -> Any:
         tries = self._tried(path)
+        uncertain = recovered or tries > 0  # an earlier try may have done it: it is looked for before it is done again
         while True:
             tries += 1
             ctx = self._context(path, tries, recovered=recovered)
             try:
-                found = await self._found(step, ctx, value) if recovered and effect is Effect.RECONCILE else None
+                found = await self._found(step, ctx, value) if uncertain and effect is Effect.RECONCILE else None
                 output = found if found is not None else await self._call(step, ctx, value, effect)
                 return self._finish(step, ctx, output, effect)
             except Bailed as bailed:
@@ -166,6 +167,7 @@ class StepRunner:
                     return self._record_interrupted(step, path, Interrupted(reason="it did not answer in time"))
                 if step.retry is None or not step.retry.allows(error, tries=tries, effect=effect):
                     raise self._fail(path, error) from error
+                uncertain = uncertain or not step.not_started(error)
                 await self._back_off(path, step.retry, error, tries, effect)
 
     async def _call(self, step: Step[Any, Any], ctx: StepContext, value: Any, effect: Effect) -> Any:
@@ -176,7 +178,10 @@ class StepRunner:
     def _finish(self, step: Step[Any, Any], ctx: StepContext, output: Any, effect: Effect) -> Any:
         where = f"step {ctx.path}"
         output = check(output, step.output, where=f"the output of {where}")
-        self._record_end(ctx, Status.OK, encode(output, step.output, where=where), effect)
+        data = encode(output, step.output, where=where)
+        if loose(step.output):  # what comes next is given what it would be given after a crash
+            output = decode(data, step.output, where=where)
+        self._record_end(ctx, Status.OK, data, effect)
         self.completed.append((step, ctx.path, output))
         return output
 

@@ -182,7 +182,7 @@ class Activities:
         step: Step[Any, Any], ctx: StepContext, value: Any, effect: Effect, call: StepCall
     ) -> tuple[Any, bytes]:
         found = None
-        if call.recovered and effect is Effect.RECONCILE:
+        if call.uncertain and effect is Effect.RECONCILE:
             assert step.reconcile is not None
             found = await attempt(step, ctx, partial(step.reconcile, ctx.idempotency_key, value, ctx))
         output = found if found is not None else await attempt(step, ctx, partial(step, value, ctx))
@@ -208,8 +208,11 @@ class Activities:
         again = step.retry is not None and step.retry.allows(error, tries=tries, effect=effect)
         failure = error.failure if isinstance(error, StepFailedError) else describe(error)
         bound = step.retry.bound_s(tries) if step.retry is not None else 0.0
-        unknown = isinstance(error, TimeoutError) and not step.not_started(error)
-        return self._said(failure, again=again, bound_s=bound, retry_after_s=retry_after, timed_out=unknown)
+        started = not step.not_started(error)
+        unknown = isinstance(error, TimeoutError) and started
+        return self._said(
+            failure, again=again, bound_s=bound, retry_after_s=retry_after, timed_out=unknown, started=started
+        )
 
     @staticmethod
     def _said(failure: dict[str, Any], **more: Any) -> ApplicationError:

@@ -19,7 +19,7 @@ from workflows.values import decode
 
 
 class TemporalEffects:
-    """Implements `interpreter.Effects` in a Temporal workflow. The walk is one coroutine: it suspends by waiting, not by letting go."""
+    """Implements `effects.Effects` in a Temporal workflow. The walk is one coroutine: it suspends by waiting, not by letting go."""
 
     def __init__(self, walk: Walk, steps: Steps) -> None:
         self._walk = walk
@@ -66,6 +66,9 @@ class TemporalEffects:
     def _refuse(self, path: str, signal: Taken, why: str) -> None:
         self._walk.journal.note(path, f"refused#{signal.seq}", why)
         self._walk.mailbox.use([signal.seq])
+
+    def begun(self, path: str) -> bool:
+        return False  # there is one walk, which its history repeats
 
     def given(self, node: Any, path: str, value: Any) -> Any:
         return value

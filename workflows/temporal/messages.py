@@ -159,6 +159,8 @@ class StepCall(Message):
     value: Json
     attempt: int
     recovered: bool = False
+    uncertain: bool = False
+    """Whether an earlier try may have done it."""
     intent_at: datetime | None = None
     state: dict[str, Any]
     state_type: Json = None
@@ -194,6 +196,8 @@ class StepFailure(Message):
     bound_s: float = 0.0
     retry_after_s: float = 0.0
     timed_out: bool = False
+    started: bool = True
+    """False: what it raised proves that nothing was begun."""
 
 
 class Wake(Message):

@@ -60,6 +60,7 @@ class Tries:
     waits: int = 0
     losses: int = 0
     recovered: bool = False
+    uncertain: bool = False
     answers: list[Any] = field(default_factory=list)
     used: list[int] = field(default_factory=list)
     refusals: dict[int, int] = field(default_factory=dict)
@@ -137,6 +138,7 @@ class Steps:
         call = StepCall(
             run=walk.facts, run_id=walk.run_id, created_at=walk.created_at, path=path, step_id=step.id, names=walk.names,
             workflow=where.workflow, name=where.name, value=data, attempt=so_far.tries, recovered=so_far.recovered,
+            uncertain=so_far.uncertain or so_far.recovered,
             intent_at=intent_at, state=dict(walk.state.values), state_type=walk.state_type(), notes=walk.journal.notes(path),
             answers=tuple(so_far.answers), callbacks=walk.references.get("#callbacks"), offset_s=walk.offset.total_seconds(),
             cancel_requested=walk.cancelled, begun_by_signals=walk.begin.value is None,
@@ -205,6 +207,7 @@ class Steps:
         if not failed.again:
             self._walk.journal.add(path, Status.FAILED, error=failed.failure)
             raise StepFailedError(path, failed.failure)
+        so_far.uncertain = so_far.uncertain or failed.started
         await self._back_off(path, effect, so_far, failed)
         return None
 

@@ -7,6 +7,7 @@ import pytest
 from tests.conformance.engine.steps import READ, boom, double
 from tests.conformance.engines import Boot, until
 from workflows import (
+    Effect,
     RunFailedError,
     StepContext,
     step,
@@ -48,6 +49,28 @@ class TestParallelAndForeach:
                 await run.result(timeout=10)
             assert finished == [2]
             assert {record.path: record.status for record in await run.steps()}["slow"] == "ok"
+
+    @pytest.mark.parametrize("at_once", [1, 2])
+    async def test_items_that_had_not_begun_when_one_fails_do_not_begin(self, boot: Boot, at_once: int) -> None:
+        begun, undone = list[int](), list[int]()
+
+        async def undo(n: int, output: int) -> None:
+            undone.append(n)
+
+        @step(effect=Effect.IDEMPOTENT, compensate=undo)
+        async def each(n: int) -> int:
+            begun.append(n)
+            if n == 3:
+                raise ValueError("no")
+            return n
+
+        flow = workflow("w").map(lambda n: list(range(n))).foreach(each, concurrency=at_once).commit()
+        async with boot(flow) as engine:
+            run = await engine.start(flow, 20)
+            with pytest.raises(RunFailedError, match="no"):
+                await run.result(timeout=10)
+        assert max(begun) <= 3 + at_once
+        assert sorted(undone) == sorted(set(begun) - {3})
 
     async def test_foreach_keeps_the_order_and_bounds_concurrency(self, boot: Boot) -> None:
         running = peak = 0

@@ -11,6 +11,7 @@ from tests.conformance.engines import Boot, in_state, kill, move_clock
 from workflows import (
     Effect,
     Interrupted,
+    Retry,
     RunFailedError,
     RunState,
     StepContext,
@@ -112,6 +113,50 @@ class TestEffects:
             async with boot(flow, lease_s=0.2) as second:
                 assert await (await second.run(run.id)).result(timeout=10) == (42 if happened else 43)
         assert len(calls) == (1 if happened else 2)
+
+    @pytest.mark.parametrize("wait_s", [0.01, 5.0])
+    async def test_a_reconcile_step_looks_before_it_is_tried_again(self, boot: Boot, wait_s: float) -> None:
+        calls, looks = list[str](), list[str]()
+        world: dict[str, int] = {}
+
+        async def look(key: str, value: int, ctx: StepContext) -> int | None:
+            looks.append(key)
+            return world.get(key)
+
+        @step(effect=Effect.RECONCILE, reconcile=look, retry=Retry(times=3, base=wait_s, cap=wait_s))
+        async def post(n: int, ctx: StepContext) -> int:
+            calls.append(ctx.idempotency_key)
+            world[ctx.idempotency_key] = 42
+            raise ConnectionError("the reply was lost")
+
+        flow = workflow("w").then(post).commit()
+        async with boot(flow) as engine:
+            run = await engine.start(flow, 1)
+            assert await run.result(timeout=20) == 42
+        assert len(calls) == len(looks) == 1
+
+    async def test_what_proves_that_nothing_was_begun_needs_no_look(self, boot: Boot) -> None:
+        calls, looks = list[int](), list[str]()
+
+        async def look(key: str, value: int, ctx: StepContext) -> int | None:
+            looks.append(key)
+            return None
+
+        @step(
+            effect=Effect.RECONCILE,
+            reconcile=look,
+            retry=Retry(times=3, base=0.01, not_started=(ConnectionRefusedError,)),
+        )
+        async def post(n: int) -> int:
+            calls.append(n)
+            if len(calls) == 1:
+                raise ConnectionRefusedError
+            return n
+
+        flow = workflow("w").then(post).commit()
+        async with boot(flow) as engine:
+            assert await (await engine.start(flow, 1)).result(timeout=10) == 1
+        assert (len(calls), looks) == (2, [])
 
     async def test_looking_has_the_time_limit_of_a_try(self, boot: Boot) -> None:
         started = asyncio.Event()

@@ -1,5 +1,7 @@
 """Steps one after another."""
 
+from typing import Any
+
 import pytest
 
 from tests.conformance.engine.steps import READ, Order, boom, double, increment
@@ -82,3 +84,35 @@ class TestSequence:
             run = await engine.start(flow, 1, tenant="T1")
             with pytest.raises(RunNotFoundError):
                 await engine.run(run.id, tenant="T2")
+
+
+class TestValues:
+    async def test_what_comes_next_is_given_what_it_would_be_given_after_a_crash(self, boot: Boot) -> None:
+        """A value whose type leaves it open has its JSON form from the beginning, or a condition could turn when the run is taken up again."""
+        seen = list[Any]()
+
+        @step(effect=READ)
+        async def loosely(n: int) -> Any:
+            return {1: (n, 2)}
+
+        @step(effect=READ)
+        async def look(value: Any) -> bool:
+            seen.append(value)
+            return bool(value == {"1": [1, 2]})
+
+        flow = workflow("w").then(loosely).wait_for("go", int).commit()
+        direct = workflow("d").then(loosely).then(look).commit()
+        async with boot(flow, direct) as engine:
+            assert await (await engine.start(direct, 1)).result(timeout=10) is True
+        assert seen == [{"1": [1, 2]}]
+
+    @pytest.mark.parametrize("number", [float("nan"), float("inf"), -float("inf")])
+    async def test_what_is_no_number_is_refused_where_it_is_made(self, boot: Boot, number: float) -> None:
+        @step(effect=READ)
+        async def divide(n: int) -> list[float]:
+            return [1.0, number]
+
+        flow = workflow("w").then(divide).commit()
+        async with boot(flow) as engine:
+            with pytest.raises(RunFailedError, match="JSON"):
+                await (await engine.start(flow, 1)).result(timeout=10)
