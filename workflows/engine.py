@@ -1,6 +1,7 @@
 """The engine: starts, signals and works runs. `Engine()` with nothing configured works, in memory, and says what is unsafe."""
 
 import asyncio
+import inspect
 import random
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
@@ -16,7 +17,7 @@ from workflows.definition.authored import authored, define
 from workflows.definition.catalogue import Catalogue
 from workflows.definition.graph import Workflow
 from workflows.definition.registry import Registry
-from workflows.errors import InputError, NoExecutorError
+from workflows.errors import InputError, NoExecutorError, StateError
 from workflows.execution import Execution, StoreExecution
 from workflows.ids import uuid7
 from workflows.letters import DeadLetters
@@ -57,6 +58,8 @@ class Engine:
     A leaving worker waits `grace_s` before it cuts off steps that would be run again anyway. `spans` receives finished spans; by default they
     go to the store. `exporters` receive them too. `execution` carries the runs out in another place than the store, such as Temporal; the
     options of the worker are then its own. `catalogue` has what workflows written at run time may be made of.
+
+    Raises ValueError for a beat that is no shorter than the lease, and for an option that has no part beside `execution`.
     """
 
     def __init__(
@@ -83,6 +86,11 @@ class Engine:
         execution: Execution | None = None,
         catalogue: Catalogue | None = None,
     ) -> None:
+        if execution is not None:
+            _refuse_given(
+                worker=worker, concurrency=concurrency, queues=queues, tenant_concurrency=tenant_concurrency, lease_s=lease_s,
+                beat_s=beat_s, poll_s=poll_s, grace_s=grace_s, rng=rng,
+            )  # fmt: skip
         self.store: Store = store if store is not None else MemoryStore()
         self.pubsub: PubSub = pubsub if pubsub is not None else MemoryPubSub()
         self.workflows = Registry(workflows, catalogue=catalogue)
@@ -118,9 +126,13 @@ class Engine:
         )
         self._deployment = deployment
         self._stop = asyncio.Event()
+        self._opened = False
 
     def add(self, *workflows: Workflow[Any, Any]) -> None:
-        """Make workflows known before the engine opens: some need the engine to be made. Raises DefinitionError."""
+        """Make workflows known before the engine opens: some need the engine to be made. Raises DefinitionError, StateError once it is open."""
+        if self._opened:
+            names = [each.id for each in workflows]
+            raise StateError(f"this engine is open, and what it works is settled: add {names} before it opens")
         self.workflows.add(*workflows)
 
     # Life
@@ -132,6 +144,7 @@ class Engine:
         """
         await self.store.open()
         await self.execution.open(self.workflows, pubsub=self.pubsub, tracer=self.tracer)
+        self._opened = True
         self._spans.start()
         if self.clock is not None:
             self.clock.start()
@@ -328,6 +341,14 @@ class Engine:
 
     def _worker_id(self) -> str | None:
         return self.worker.worker_id if self.worker is not None else None
+
+
+def _refuse_given(**options: Any) -> None:
+    """Raise ValueError if any of these options of `Engine` is not as it is by default: they are of no effect beside an `execution`."""
+    defaults = inspect.signature(Engine.__init__).parameters
+    given = [name for name, value in options.items() if value != defaults[name].default]
+    if given:
+        raise ValueError(f"{', '.join(given)}: of no effect beside execution=…, which has options of its own")
 
 
 def _limits(queues: Sequence[str] | Mapping[str, int], concurrency: int) -> Mapping[str, int]:

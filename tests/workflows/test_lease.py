@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from workflows import Engine
 from workflows.storage import MemoryStore, StoreUnavailableError
 from workflows.storage.base import NewRun
 from workflows.workers.lease import Lease
@@ -41,6 +42,12 @@ async def beating(lease: Lease, clock: Ticking, *, seconds: int) -> None:
     for _ in range(seconds):
         clock.now += 1
         await lease.renew()
+
+
+@pytest.mark.parametrize(("lease_s", "beat_s"), [(10, 0), (10, -1), (10, 10), (10, 11), (0, None), (-1, None)])
+def test_a_lease_that_no_beat_keeps_is_refused(lease_s: float, beat_s: float | None) -> None:
+    with pytest.raises(ValueError, match="0 < beat_s < lease_s"):
+        Engine(store=MemoryStore(), lease_s=lease_s, beat_s=beat_s)
 
 
 async def test_only_a_worker_that_held_its_lease_for_a_whole_one_may_judge_others() -> None:

@@ -11,7 +11,10 @@ from workflows.storage.base import Store, StoreUnavailableError
 
 
 class Lease:
-    """The row of one worker. A worker silent for `lease_s` is gone; it renews every `beat_s`, a third of that by default."""
+    """The row of one worker. A worker silent for `lease_s` is gone; it renews every `beat_s`, a third of that by default.
+
+    Raises ValueError for a lease that no beat could keep.
+    """
 
     def __init__(
         self,
@@ -28,7 +31,11 @@ class Lease:
         self._beating_since: float | None = None
         self._beaten_at = 0.0
         self.lease_s = lease_s
-        self.beat_s = beat_s or lease_s / 3
+        self.beat_s = lease_s / 3 if beat_s is None else beat_s
+        if not 0 < self.beat_s < lease_s:
+            raise ValueError(
+                f"a worker that renews every {self.beat_s} s can't keep a lease of {lease_s} s: 0 < beat_s < lease_s"
+            )
         self.worker_id = str(uuid4())
 
     async def register(self) -> None:

@@ -109,10 +109,10 @@ class TestTakeover:
             return 7
 
         flow = workflow("w").then(work).commit()
-        async with boot(flow, beat_s=3600) as paused:
+        async with boot(flow, lease_s=2 * 3600, beat_s=3600) as paused:  # which it does not live to renew
             run = await paused.start(flow, 1)
             await entered.wait()
-            await move_clock(paused, timedelta(minutes=5))
+            await move_clock(paused, timedelta(hours=3))
             async with boot(flow, lease_s=0.2) as taking:
                 assert await (await taking.run(run.id)).result(timeout=10) == 7
                 gate.set()
