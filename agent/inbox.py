@@ -7,7 +7,7 @@ from pydantic_core import from_json
 
 from agent import approvals
 from agent.channel import Channel
-from agent.messages import Transcript, added, taken_in
+from agent.messages import Transcript, added, reworded, taken_in
 from agent.models.base import Message, Person, Text
 from agent.models.wording import person
 from agent.people import People
@@ -151,13 +151,21 @@ class Inbox:
         return (await self._people.person(tenant, user_id)).name
 
     async def _edit(self, thread: Thread, signal: Signal, taken: _Taken, ctx: StepContext) -> None:
-        """A message that was taken in has another text now, or none: told, and no reason to answer by itself."""
+        """A message that was taken in has another text now, or none. The turn at work on it goes by what it says now; later ones are told of
+        it, which is no reason to answer by itself.
+        """
         payload = _payload(signal)
         message_id, text = str(payload["id"]), payload.get("text")
         message = await self._transcript.taken(thread, message_id)
         if message is None:
             return
         author = message.author or SYSTEM
+        if await self._transcript.taken(thread, message_id, by_run=ctx.run_id) is not None:
+            told = "deleted" if text is None else "changed; its place has what it says now"
+            self._notice(thread, f"message {message_id} of {person(author)} was {told}", signal, taken, ctx)
+            if text is not None:
+                ctx.write(reworded(thread, message_id, str(text), files=message.files))
+            return
         told = "deleted" if text is None else "changed; what it says now follows"
         news = taken.news
         self._notice(thread, f"message {message_id} of {person(author)} was {told}", signal, taken, ctx)

@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from agent.models.base import File, Message, Part, Person, Text, ToolCall, ToolResult
+from agent.models.base import DELETED, File, Message, Part, Person, Text, ToolCall, ToolResult
 from agent.thread import Thread
 from workflows.storage import Column, Index, Insert, Is, Select, Store, Table, Update
 
@@ -70,9 +70,11 @@ class Transcript:
         rows = await self._store.read(Select(MESSAGES, {**_of(thread), "id": Is("in", list(ids))}))
         return {row["id"]: _message(row) for row in rows}
 
-    async def taken(self, thread: Thread, message_id: str) -> Message | None:
-        """A message that a turn has taken in, else None."""
+    async def taken(self, thread: Thread, message_id: str, *, by_run: str | None = None) -> Message | None:
+        """A message that a turn has taken in (`by_run`: that one), else None."""
         where = {**_of(thread), "id": message_id, "position": Is("!=", None)}
+        if by_run is not None:
+            where["run_id"] = by_run
         rows = await self._store.read(Select(MESSAGES, where))
         return _message(rows[0]) if rows else None
 
@@ -133,6 +135,12 @@ def taken_in(thread: Thread, message_id: str, *, author: Person, position: int, 
     return Update(MESSAGES, {**_of(thread), "id": message_id}, values)
 
 
+def reworded(thread: Thread, message_id: str, text: str, *, files: Sequence[Part] = ()) -> Update:
+    """A message whose author changed it while the turn that took it in is still at work: it says the new words in its place."""
+    parts = PARTS.dump_python((Text(text=text), *files), mode="json")
+    return Update(MESSAGES, {**_of(thread), "id": message_id}, {"parts": parts})
+
+
 def recalled(thread: Thread, message_id: str, message: Message, *, position: int, run_id: str) -> Insert:
     """A message that stood in the thread before the agent came; its place is before all that came since: `position` is 0 or less."""
     return added(thread, message_id, message, position=position, run_id=run_id)
@@ -140,7 +148,7 @@ def recalled(thread: Thread, message_id: str, message: Message, *, position: int
 
 def withdrawn(thread: Thread, message_id: str) -> Update:
     """A message whose author deleted it after a turn had taken it in: its words go, its place stays."""
-    parts = PARTS.dump_python((Text(text="(deleted by its author)"),), mode="json")
+    parts = PARTS.dump_python((Text(text=DELETED),), mode="json")
     return Update(MESSAGES, {**_of(thread), "id": message_id}, {"parts": parts})
 
 

@@ -117,6 +117,10 @@ class ModelRequest(_Frozen):
     now: datetime
 
 
+DELETED = "(deleted by its author)"
+"""What stands in the place of a message whose author took it back."""
+
+
 class Usage(_Frozen):
     """Tokens of one call, as the provider counted them."""
 

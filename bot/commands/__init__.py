@@ -10,7 +10,6 @@ from bot.commands.report import Report
 from bot.commands.summaries import Summaries
 from bot.commands.threadline import Threadline
 
-
 LONGEST = 500
 """Characters after a command: more than any name and time. Readings of a longer text would keep everybody else waiting."""
 TOO_LONG = f"That is longer than any command is: at most {LONGEST} characters. Mention me to say more."

@@ -29,7 +29,7 @@ def escaped(text: str) -> str:
 
 
 def markdown(text: str) -> str:
-    """mrkdwn as Markdown, for the same words in a thread. What a person wrote in it mentions nobody there, either."""
+    """Mrkdwn as Markdown, for the same words in a thread. What a person wrote in it mentions nobody there, either."""
     dated = _DATE.sub(r"\1", text)
     listed = re.sub(r"^• ", "* ", _BOLD.sub(r"**\1**", dated), flags=re.MULTILINE)
     return unescaped(re.sub("&lt;(?=[@#!])", f"<{_ZERO_WIDTH_JOINER}", listed))

@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
+from agent.messages import Transcript
 from agent.models.base import Finished, Message, ModelEvent, ModelRequest, Text, TextDelta
+from agent.thread import Thread
 from bot.emulator.messages import Message as SlackMessage
 from bot.emulator.workspace import Channel, User
 from bot.ingress import before
@@ -264,6 +266,33 @@ class TestEdits:
         ]
         assert [message.heard for message in said] == [False, False, True, False]
         assert [message.notice for message in said] == [False, True, False, False]
+
+    @pytest.mark.parametrize("how", ["edited", "deleted"])
+    async def test_a_turn_goes_by_what_its_message_says_now(self, bench: Bench, how: str) -> None:
+        """Also one that had begun: the offline model answers the new words and not the old ones, and nobody reads of timestamps."""
+        root = await bench.asked("@Threadline hello")
+        await bench.answer(root)
+        await bench.idle()
+        await bench.people.fault("tool:list_campaigns", "delay", delay_s=1.5)
+        asked = await bench.people.post_message(
+            "#campaigns", "@ada", "how did Newsletter Win-Back do last week?", thread_ts=root
+        )
+        thread = Thread(tenant=NORTHWIND, channel=CHANNEL, root=root)
+
+        async def taken() -> bool:
+            return await Transcript(bench.service.store).taken(thread, asked) is not None
+
+        await until(taken, "the message is taken in")
+        if how == "edited":
+            await bench.people.edit_message(
+                "#campaigns", "@ada", asked, "how many clicks did Spring Sale get yesterday?"
+            )
+        else:
+            await bench.people.delete_message("#campaigns", "@ada", asked)
+        answer = (await bench.answer(root, count=2))["plain"]
+        assert "Newsletter" not in answer
+        assert ("Spring Sale" if how == "edited" else "deleted") in answer
+        assert asked not in answer
 
     async def test_a_deletion_of_what_was_taken_in_takes_the_words_away_and_is_told(
         self, bench: Bench, listener: Listener

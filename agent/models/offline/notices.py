@@ -14,6 +14,7 @@ _APPROVAL = re.compile(r"\Aapproval\s+(?P<id>[^\s:]+)", re.IGNORECASE)
 _DECIDED = re.compile(
     r"\b(?P<how>approved|denied|rejected|declined|expired)\b(?:\s+by\s+(?P<by>[^;:\n]+))?", re.IGNORECASE
 )
+_REWORDED = re.compile(r"\Amessage \S+ of .* was (?:deleted|changed)\b")
 _REASON = re.compile(r"\breason:?\s*[\"\u201c]?(?P<reason>[^;\n\"\u201d]+)", re.IGNORECASE)
 _RESULT = re.compile(r"\b(?P<kind>result|error):\s*(?P<result>.+)\Z", re.IGNORECASE | re.DOTALL)
 
@@ -48,6 +49,8 @@ def told(text: str, asked: dict[str, Approval], desk: Desk, *, at: int) -> str:
     decision = _DECIDED.search(text)
     found = _APPROVAL.search(text)
     approval = asked.get(found["id"]) if found else None
+    if _REWORDED.match(text):
+        return ""  # what it says now is answered, and what was taken back is not
     if decision is None or found is None:
         return plain(text[:600])
     what = f"**{plain(approval.summary or approval.call.name)}**" if approval else "The change"

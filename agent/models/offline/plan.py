@@ -7,7 +7,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from agent.campaigns.results import AccountResult, CampaignList
-from agent.models.base import Message, ModelRequest
+from agent.models.base import DELETED, Message, ModelRequest
 from agent.models.offline import attachments, notices
 from agent.models.offline.desk import ASKED_BY, Desk, Turn, turns
 from agent.models.offline.grammar import parse
@@ -15,7 +15,7 @@ from agent.models.offline.handlers import Handled, handle
 from agent.models.offline.markdown import plain
 from agent.models.offline.requests import Email, Request, Said, Schedule, Schedules, Topic
 from agent.models.offline.scene import PERFORMANCE, Scene, read_performance
-from agent.models.offline.talk import HELP
+from agent.models.offline.talk import GONE, HELP
 
 _NO_ACCOUNT = CampaignList(account=AccountResult(name="", currency="", time_zone="UTC"), campaigns=())
 
@@ -80,6 +80,8 @@ def _answer(course: _Course, turn: Turn, asked: dict[str, notices.Approval]) -> 
             handled: Handled = handle(_scene(course, desk, message, turn, period), each, course.request.tools)
             course.topic, period = handled.topic, handled.period or period
             sections.append((message.author.name if message.author else "", handled.text))
+    if not any(text for _, text in sections) and any(message.text == DELETED for _, message in turn.inputs):
+        return Plan((), GONE)
     return Plan(tuple(desk.wanted), "" if desk.wanted else _joined(sections))
 
 
@@ -122,7 +124,7 @@ def _requests(course: _Course, turn: Turn) -> dict[int, list[Request]]:
 
 def _asks(message: Message) -> bool:
     """Whether it may ask for something: what the system tells, and what was said to others, does not."""
-    return not message.notice and not message.heard
+    return not message.notice and not message.heard and message.text != DELETED
 
 
 def _scene(course: _Course, desk: Desk, message: Message, turn: Turn, period: str | None) -> Scene:

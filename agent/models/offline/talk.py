@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from agent.models.offline.markdown import listed, quoted
 from agent.models.offline.requests import Said, Simple
 
+GONE = "That message was deleted, so there is nothing left to answer."
 HELP = """\
 I look after your ad campaigns. I am the offline model: a small grammar, not a language model, so I understand usual requests and say \
 so when I don't. You can ask, for example:
