@@ -33,6 +33,16 @@ class Lines:
         live = await self._engine.runs(tenant=line.tenant, workflow=self._turn, key=before.key, states=LIVE, limit=1)
         return before if live else line
 
+    async def underway(self, line: Thread) -> Thread:
+        """The newest conversation before a line that is being worked on, however long ago it was begun: what "stop" is about. Else its own.
+
+        Raises StoreUnavailableError.
+        """
+        runs = await self._engine.runs(tenant=line.tenant, workflow=self._turn, states=LIVE, limit=1000)
+        threads = [Thread.of(line.tenant, run.key) for run in runs if run.key is not None]
+        earlier = [each for each in threads if each.channel == line.channel and each.root < line.root]
+        return max(earlier, key=lambda each: each.root, default=line)
+
     async def taken(self, line: Thread) -> Thread:
         """The conversation that has taken a line in. Raises StoreUnavailableError."""
         before = await self._before(line)

@@ -102,7 +102,8 @@ class Ingress:
             return
         line = said.line
         if line:
-            said = replace(said, thread=await self._lines.belongs(said.thread))
+            found = self._lines.underway(said.thread) if said.stop else self._lines.belongs(said.thread)
+            said = replace(said, thread=await found)
         if said.stop and await self._stop(Stopped(said.thread, said.user, before(said.id)), key):
             await self._dedup.mark_done(said.thread.tenant, key)
             return

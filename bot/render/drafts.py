@@ -1,14 +1,16 @@
 """Drafts: streams that were shown while an answer was made, and become the answer."""
 
+import contextlib
+
 from slack_sdk.errors import SlackApiError
 
 from agent.channel import Draft
 from agent.thread import Thread
-from bot.clients import Clients
+from bot.clients import Clients, code_of
 from bot.render.posting import REFUSED_FORMS, Post, Posting
 from bot.render.text import FALLBACK_LIMIT
 
-OVER = {"message_not_in_streaming_state", "stopped_by_user"}
+GONE = "message_not_found"
 
 
 class Drafts:
@@ -19,7 +21,10 @@ class Drafts:
         self._clients = clients
 
     async def finish(self, post: Post, draft: Draft | None) -> str | None:
-        """Make a draft the answer; returns its ts. None: there is none, or it was deleted. Raises ChannelUnavailableError, SlackApiError."""
+        """Make a draft the answer; returns its ts. None: there is none, or none any more, so that the answer has to be posted.
+
+        Raises ChannelUnavailableError, ChannelGoneError.
+        """
         draft = await self._located(post.thread, draft)
         if draft is None or draft.message_id is None:
             return None
@@ -30,7 +35,8 @@ class Drafts:
         if draft is None or draft.message_id is not None or draft.began_at is None:
             return draft
         me = await self._clients.credentials(thread.tenant)
-        for message in await self._posting.replies(thread, since=draft.began_at):
+        # The latest first: one before it may be what a turn that was stopped just now has left.
+        for message in reversed(await self._posting.replies(thread, since=draft.began_at)):
             ours = message.get("bot_id") == me.bot_id or message.get("user") == me.bot_user_id
             if ours and not message.get("metadata") and float(message["ts"]) >= draft.began_at.timestamp() - 5:
                 return draft.model_copy(update={"message_id": str(message["ts"]), "live": False})
@@ -38,7 +44,7 @@ class Drafts:
         return None
 
     async def _end(self, post: Post, draft: Draft, ts: str) -> str | None:
-        """End a stream, or edit what it showed: both can be done again. None: the message was deleted, so post anew."""
+        """End a stream, or edit what it showed: both can be done again. What Slack refuses to end is edited, what it refuses to edit goes."""
         client = await self._posting.client(post.thread.tenant)
         channel = post.thread.channel
         try:
@@ -54,10 +60,8 @@ class Drafts:
             if complete:
                 return ts
         except SlackApiError as error:
-            if error.response.get("error") == "message_not_found":
+            if code_of(error) == GONE:
                 return None
-            if error.response.get("error") not in OVER:
-                raise
         return await self._edit(post, ts)
 
     async def _edit(self, post: Post, ts: str) -> str | None:
@@ -74,9 +78,17 @@ class Drafts:
                 )
                 return ts
             except SlackApiError as error:
-                code = error.response.get("error")
-                if code == "message_not_found":
+                if code_of(error) == GONE:
                     return None
-                if code not in REFUSED_FORMS or blocks is None:
-                    raise
+                if code_of(error) not in REFUSED_FORMS:
+                    break
+        await self._removed(post.thread, ts)
         return None
+
+    async def _removed(self, thread: Thread, ts: str) -> None:
+        """Take half an answer back, so that the whole one can be posted. Where that is refused, too, it comes below the half."""
+        client = await self._posting.client(thread.tenant)
+        with contextlib.suppress(SlackApiError):
+            await self._posting.call(
+                client.chat_delete(channel=thread.channel, ts=ts), tenant=thread.tenant, method="chat.delete"
+            )

@@ -10,6 +10,7 @@ METHOD_SCOPES: dict[str, set[str]] = {
     "assistant.threads.setStatus": {"chat:write"},
     "auth.test": set(),
     "chat.appendStream": {"chat:write"},
+    "chat.delete": {"chat:write"},
     "chat.postMessage": {"chat:write"},
     "chat.startStream": {"chat:write"},
     "chat.stopStream": {"chat:write"},

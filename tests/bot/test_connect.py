@@ -61,3 +61,13 @@ async def test_with_the_app_in_both_companies_the_one_that_is_mentioned_answers(
 async def test_a_strangers_commands_are_those_of_their_own_workspace(bench: Bench) -> None:
     with pytest.raises(ControlError, match="is not a command of this workspace"):
         await bench.people.command(PARTNERS, "@dana", "/report")
+
+
+async def test_a_stranger_gives_no_commands_in_a_thread_either(bench: Bench) -> None:
+    await bench.people.command(PARTNERS, "@ada", "/summaries", "every monday 9:00")
+    root = await bench.people.post_message(PARTNERS, "@ada", "the plan for December")
+    for text in ("!summaries off", "!threadline usage", "@Threadline !threadline forget this channel"):
+        ts = await bench.people.post_message(PARTNERS, "@dana", text, thread_ts=root)
+        await bench.settled(ts=ts)
+    assert {run.workflow for run in await bench.idle()} <= {"agentic-loop"}
+    assert len(await bench.service.store.schedules(tenant=NORTHWIND, limit=10)) == 1

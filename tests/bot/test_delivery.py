@@ -169,6 +169,55 @@ async def test_a_draft_somebody_deleted_is_posted_anew(desk: Desk) -> None:
     assert (await desk.ours())[-1]["plain"].count("exactly once") == 4
 
 
+@pytest.mark.parametrize("live", [True, False], ids=["streamed to its end", "cut off with its worker"])
+@pytest.mark.parametrize(
+    "refused",
+    [
+        {"chat.stopStream": "invalid_blocks"},
+        {"chat.stopStream": "msg_blocks_too_many", "chat.update": "streaming_state_conflict"},
+        {"chat.stopStream": "message_not_owned_by_app", "chat.update": "edit_window_closed"},
+        {"chat.stopStream": "message_not_in_streaming_state", "chat.update": "cant_update_message"},
+        {"chat.stopStream": "stopped_by_user", "chat.update": "invalid_blocks"},
+    ],
+    ids=lambda refused: "-".join(refused.values()),
+)
+async def test_an_answer_arrives_whole_whatever_slack_refuses_to_do_with_its_draft(
+    desk: Desk, refused: dict[str, str], live: bool
+) -> None:
+    draft = await desk.streamed(WORDS * 4, notes=Jotted())
+    assert draft is not None
+    for method, code in refused.items():
+        await desk.people.fault(method, "error", error=code, times=2)
+    draft = draft.model_copy(update={"live": live})
+    await desk.channel.deliver(desk.thread, WORDS * 4, delivery_id="d", draft=draft, notes=Jotted(), rated_as="r")
+    (answer,) = await desk.ours()
+    assert answer["plain"].count("exactly once") == 4
+    assert answer["metadata"]["event_payload"]["delivery_id"] == "d"
+
+
+async def test_half_an_answer_that_can_not_be_removed_stands_above_the_whole_one(desk: Desk) -> None:
+    draft = await desk.streamed(WORDS * 4, notes=Jotted())
+    for method in ("chat.update", "chat.delete"):
+        await desk.people.fault(method, "error", error=f"cant_{method[5:]}_message")
+    assert draft is not None
+    cut_off = draft.model_copy(update={"live": False})
+    await desk.channel.deliver(desk.thread, WORDS * 9, delivery_id="d", draft=cut_off, notes=Jotted())
+    half, whole = await desk.ours()
+    assert not half["metadata"]
+    assert whole["plain"].count("exactly once") == 9
+
+
+async def test_a_start_that_was_lost_is_not_taken_for_a_stream_that_was_stopped_before(desk: Desk) -> None:
+    await desk.streamed("Before. " * 20, notes=Jotted())
+    await desk.people.stop("#campaigns", desk.root, "@ada")
+    await desk.people.fault("chat.startStream", "reset_after_commit", times=1)
+    draft = await desk.streamed(WORDS * 4, notes=Jotted())
+    await desk.channel.deliver(desk.thread, WORDS * 4, delivery_id="d", draft=draft, notes=Jotted(attempt=2))
+    before, answer = await desk.ours()
+    assert before["plain"].startswith("Before.")
+    assert (answer["plain"].count("exactly once"), answer["streaming"] == "streaming") == (4, False)
+
+
 PIECES = [f"Piece {number}: {'so it goes on, word by word. ' * 8}" for number in range(6)]
 
 

@@ -129,6 +129,18 @@ async def test_edits_deletions_and_the_word_stop_reach_the_line_where_it_went(be
     assert "stopped" in (await bench.answer(second, DM))["plain"].lower()
 
 
+async def test_the_word_stop_is_about_what_is_being_worked_on_however_long_ago_it_was_begun(
+    bench: Bench, model: Listener
+) -> None:
+    first = await say(bench, "about Brand Search")
+    await until(lambda: model.asked, "the turn")
+    await bench.people.advance_clock(300)
+    last = await say(bench, "stop")
+    assert (await bench.answer(first, DM))["plain"].startswith("Stopped, as you asked.")
+    await bench.idle()
+    assert await bench.replies(last, DM) == []
+
+
 async def test_somebody_who_writes_on_and_on_is_answered(bench: Bench, model: Listener) -> None:
     """Every call of the model meets one more line, eight in all: the first five calls are one answer."""
     lines = [f"line {number}" for number in range(1, 9)]
