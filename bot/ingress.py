@@ -197,7 +197,7 @@ class Ingress:
         while runs := await self._engine.runs(tenant=tenant, states=LIVE, limit=1000, before=before):
             for run in runs:
                 await self._engine.cancel(run.run_id, tenant=tenant)
-            before = runs[-1].run_id
+            before = runs[-1].cursor
 
     async def _stop(self, stopped: Stopped, key: str = "") -> bool:
         """`key`: of the message that says it. A later copy finds nothing to stop, and must not pass for a message of its own."""

@@ -279,7 +279,7 @@ class Engine:
         limit: int = 100,
         before: str | None = None,
     ) -> list[RunRow]:
-        """Runs of a tenant, newest first: of a workflow, of a key, in one of `states` (none: in any). `before` is the last id of the page before."""
+        """Runs of a tenant, newest first: of a workflow, of a key, in one of `states` (none: in any). `before` is the `cursor` of the last row of the page before."""
         return await self.execution.runs.runs(
             tenant=tenant, workflow=workflow, key=key, states=states, limit=limit, before=before
         )

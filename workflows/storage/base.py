@@ -214,7 +214,10 @@ class Store(Protocol):
         limit: int = 100,
         before: str | None = None,
     ) -> list[RunRow]:
-        """Runs, newest first; `before` is the last id of the page before. Empty values and None leave out no run."""
+        """Runs, newest first; `before` is the cursor of the last row of the page before. Empty values and None leave out no run.
+
+        Raises InputError if `before` is no cursor.
+        """
         ...
 
     # What an operator does

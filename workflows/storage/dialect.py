@@ -2,14 +2,14 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, Protocol
 
 from pydantic_core import from_json, to_json
 
 from workflows.storage.blobs import Apart
+from workflows.storage.moments import EPOCH, MICROSECOND
 from workflows.storage.schema import Column, ColumnType, Insert, Is, Select, Table, Update, Where, Write
-from workflows.storage.signals import EPOCH
 
 
 class Dialect(Protocol):
@@ -102,12 +102,12 @@ class Postgres:
 
 def micros(at: datetime) -> int:
     """Microseconds since 1970 of an aware datetime."""
-    return (at - EPOCH) // timedelta(microseconds=1)
+    return (at - EPOCH) // MICROSECOND
 
 
 def moment(value: int) -> datetime | None:
     """The aware datetime of microseconds since 1970; None for what stands for infinity."""
-    return None if value >= INFINITY else EPOCH + timedelta(microseconds=value)
+    return None if value >= INFINITY else EPOCH + value * MICROSECOND
 
 
 INFINITY = 2**62

@@ -1,11 +1,13 @@
 """Runs as they are inserted, stored, stepped, ended, copied and counted."""
 
+import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from workflows.errors import InputError
+from workflows.storage.moments import EPOCH, MICROSECOND
 from workflows.storage.records import Record
 from workflows.storage.schema import Write
 
@@ -100,6 +102,31 @@ class RunRow:
     forked_seq: int | None = None
     paused: bool = False
     priority: int = 100
+
+    @property
+    def cursor(self) -> str:
+        """What names its place in a list: where the next page goes on, whatever became of the run."""
+        return str(RunCursor(self.created_at, self.run_id))
+
+
+RUN_CURSOR = re.compile(r"([0-9]{1,17})\.([^\x00\ud800-\udfff]+)")
+
+
+class RunCursor(NamedTuple):
+    """A place in a list of runs, newest first; text outside."""
+
+    created_at: datetime
+    run_id: str
+
+    def __str__(self) -> str:
+        return f"{(self.created_at - EPOCH) // MICROSECOND}.{self.run_id}"
+
+    @classmethod
+    def parse(cls, text: str) -> "RunCursor":
+        """Raises InputError if `text` is none."""
+        if (found := RUN_CURSOR.fullmatch(text)) is None:
+            raise InputError(f"{text[:80]!r} is no cursor of a list of runs: use that of its last row")
+        return cls(EPOCH + int(found[1]) * MICROSECOND, found[2])
 
 
 @dataclass(frozen=True, slots=True)

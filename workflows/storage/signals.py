@@ -2,12 +2,11 @@
 
 import re
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import NamedTuple
 
 from workflows.errors import InputError
-
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+from workflows.storage.moments import EPOCH, MICROSECOND
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +56,7 @@ class LetterId(NamedTuple):
     seq: int
 
     def __str__(self) -> str:
-        return f"{(self.died_at - EPOCH) // timedelta(microseconds=1)}.{self.seq}.{self.run_id}"
+        return f"{(self.died_at - EPOCH) // MICROSECOND}.{self.seq}.{self.run_id}"
 
     @classmethod
     def parse(cls, text: str) -> "LetterId":
@@ -66,7 +65,7 @@ class LetterId(NamedTuple):
         if found is None:
             raise InputError(f"{text!r} is no id of a dead letter")
         micros, seq, run_id = found.groups()
-        return cls(EPOCH + timedelta(microseconds=int(micros)), run_id, int(seq))
+        return cls(EPOCH + int(micros) * MICROSECOND, run_id, int(seq))
 
 
 @dataclass(frozen=True, slots=True)

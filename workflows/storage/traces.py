@@ -11,13 +11,14 @@ write and to keep. Whoever needs more appends to them.
 
 import zlib
 from collections.abc import Iterable, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from hashlib import blake2b
 from typing import Any, NamedTuple, Protocol
 
 from pydantic_core import from_json, to_json
 
-MICROSECOND = timedelta(microseconds=1)
+from workflows.storage.moments import MICROSECOND
+
 _LEVEL, _WINDOW_BITS, _MEMORY = 3, 12, 5
 """zlib as small as a turn's spans: with its defaults, clearing its tables takes four times as long as the work."""
 _USUAL = (

@@ -13,6 +13,10 @@ WINDOWS = tuple(timedelta(seconds=s) for s in (60, 3_600, 86_400, 14 * 86_400))
 """How far back to look at first: visibility gives what is open before what is closed, so the newest can't be had by a limit alone."""
 
 
+Age = tuple[datetime, str, str]
+"""When a run began, its workflow id and its execution: they are listed by it."""
+
+
 class Listing:
     """Finds runs of one fleet."""
 
@@ -28,15 +32,15 @@ class Listing:
         key: str | None,
         states: Sequence[RunState],
         limit: int,
-        before: WorkflowExecution | None,
+        before: Age | None,
     ) -> list[WorkflowExecution]:
         """The newest runs that began before `before`."""
-        upto = None if before is None else before.start_time
+        upto = None if before is None else before[0]
         query = self._query(tenant=tenant, workflow=workflow, key=key, states=states, upto=upto)
         since = await self._since(query, upto or datetime.now(UTC), limit + (before is not None))
         found = [each async for each in self._client.list_workflows(query if since is None else _since(query, since))]
         found.sort(key=_age, reverse=True)
-        return [each for each in found if before is None or _age(each) < _age(before)][:limit]
+        return [each for each in found if before is None or _age(each) < before][:limit]
 
     async def where(self, *, tenant: str, more: str) -> AsyncIterator[WorkflowExecution]:
         """All runs of a tenant of which `more`, a condition of visibility, holds."""
@@ -79,8 +83,8 @@ class Listing:
         return " AND ".join(parts)
 
 
-def _age(execution: WorkflowExecution) -> tuple[datetime, str]:
-    return execution.start_time, execution.run_id
+def _age(execution: WorkflowExecution) -> Age:
+    return execution.start_time, execution.id, execution.run_id
 
 
 def _since(query: str, since: datetime) -> str:

@@ -34,11 +34,12 @@ from workflows.storage.base import (
     SignalOutcome,
     StoreUnavailableError,
 )
+from workflows.storage.runs import RunCursor
 from workflows.temporal.asking import UNANSWERED, AnyHandle, query, update
 from workflows.temporal.attributes import DEAD_LETTERS, FACTS, OUTCOME, STATE, TENANT
 from workflows.temporal.ids import address, quoted, run_id_of
 from workflows.temporal.limits import unsupported
-from workflows.temporal.listing import Listing
+from workflows.temporal.listing import Age, Listing
 from workflows.temporal.messages import Begin, Delivered, Outcome, RecordMessage, RunFacts, SignalMessage, Taken
 from workflows.temporal.payloads import fitting
 
@@ -154,7 +155,7 @@ class TemporalRuns:
     ) -> list[RunRow]:
         """Runs, newest first. Temporal's visibility follows a run with a little delay."""
         async with reachable():
-            last = None if before is None else await self._described(before, tenant)
+            last = None if before is None else self._age(RunCursor.parse(before))
             found = await self._listing.runs(
                 tenant=tenant, workflow=workflow, key=key, states=states, limit=limit, before=last
             )
@@ -198,6 +199,10 @@ class TemporalRuns:
         raise unsupported("redrive")
 
     # What Temporal knows
+
+    def _age(self, cursor: RunCursor) -> Age:
+        workflow, execution = address(self._fleet, cursor.run_id)
+        return cursor.created_at, workflow, execution or ""
 
     def _handle(self, run_id: str) -> AnyHandle:
         workflow, execution = address(self._fleet, run_id)

@@ -8,13 +8,14 @@ import asyncio
 import contextlib
 import threading
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 import structlog
 from pydantic_core import to_json
 
+from workflows.storage.moments import EPOCH, MICROSECOND
 from workflows.tracing.base import Span
 from workflows.tracing.redaction import redact
 
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from opentelemetry.sdk.trace.export import SpanExporter
     from opentelemetry.trace import SpanContext
 
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 SCOPE = "threadline.workflows"
 PRIMITIVE = (str, bool, int, float)
 
@@ -161,4 +161,4 @@ def _value(value: Any) -> Any:
 
 
 def _nanoseconds(at: datetime) -> int:
-    return (at - EPOCH) // timedelta(microseconds=1) * 1_000
+    return (at - EPOCH) // MICROSECOND * 1_000

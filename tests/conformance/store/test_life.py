@@ -2,17 +2,19 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
 from tests.conformance.conftest import NOTES, AnyStore
 from tests.conformance.store.acts import a_run
-from workflows.errors import SchemaError
-from workflows.storage import Column, CompositeStore
+from workflows.errors import InputError, SchemaError
+from workflows.storage import Column, CompositeStore, Delete
 from workflows.storage.base import (
     StoreUnavailableError,
 )
 from workflows.storage.migrations import schemas_of
+from workflows.storage.tables import RUNS
 
 
 async def test_data_of_another_schema_is_refused_with_what_to_do(
@@ -56,5 +58,21 @@ async def test_runs_are_listed_newest_first_by_tenant_and_paged(store: AnyStore)
     await store.start(a_run(tenant="T2"))
     page = await store.runs(tenant="T1", limit=3)
     assert [run.run_id for run in page] == ids[:3]
-    assert [run.run_id for run in await store.runs(tenant="T1", limit=3, before=page[-1].run_id)] == ids[3:]
+    assert [run.run_id for run in await store.runs(tenant="T1", limit=3, before=page[-1].cursor)] == ids[3:]
     assert await store.run(ids[0], tenant="T2") is None
+
+
+async def test_a_page_goes_on_though_its_last_run_is_gone(store: AnyStore) -> None:
+    for n in range(4):
+        await store.set_clock_offset(timedelta(minutes=n))
+        await store.start(a_run())
+    every = await store.runs(tenant="T1")
+    await store.write(Delete(RUNS, {"tenant": "T1", "run_id": every[1].run_id}))
+    rest = await store.runs(tenant="T1", before=every[1].cursor)
+    assert [run.run_id for run in rest] == [run.run_id for run in every[2:]]
+
+
+@pytest.mark.parametrize("text", ["", "r1", "x.r", "1.", "1.\x00", "1.\ud800", f"{10**30}.r"])
+async def test_what_is_no_cursor_is_refused(store: AnyStore, text: str) -> None:
+    with pytest.raises(InputError, match="no cursor"):
+        await store.runs(tenant="T1", before=text)

@@ -9,6 +9,7 @@ from workflows.storage.postgres.database import POSTGRES
 from workflows.storage.postgres.rows import RUNNING
 from workflows.storage.postgres.signals import SIGNALLED, WAKE_PARENT, WOKEN_PARENT, SignalOperations
 from workflows.storage.rows import run_row
+from workflows.storage.runs import RunCursor
 from workflows.storage.schema import Write
 from workflows.storage.tables import LIVE, RUN_COLUMNS
 
@@ -74,12 +75,12 @@ update runs set state = 'suspended', owner = null, attempts = 0, available_at = 
 # $1 run $2 tenant or null
 RUN = f"select {RUN_COLUMNS} from runs where run_id = $1 and ($2::text is null or tenant = $2)"
 
-# $1 tenant $2 workflow $3 key $4 states $5 last run of the page before $6 limit; each but the last may be null or empty
+# $1 tenant $2 workflow $3 key $4 states $5 $6 when the last run of the page before began, its id $7 limit; each but the last may be null or empty
 LIST = f"""
 select {RUN_COLUMNS} from runs where ($1::text is null or tenant = $1) and ($2::text is null or workflow = $2)
    and ($3::text is null or key = $3) and (cardinality($4::text[]) = 0 or state = any($4))
-   and ($5::text is null or (created_at, run_id) < (select created_at, run_id from runs where run_id = $5))
- order by created_at desc, run_id desc limit $6
+   and ($5::timestamptz is null or (created_at, run_id) < ($5, $6::text))
+ order by created_at desc, run_id desc limit $7
 """
 
 
@@ -144,5 +145,6 @@ class RunOperations(SignalOperations):
         limit: int = 100,
         before: str | None = None,
     ) -> list[RunRow]:
-        rows = await self._fetch(LIST, tenant, workflow, key, [state.value for state in states], before, limit)
+        last = (None, None) if before is None else RunCursor.parse(before)
+        rows = await self._fetch(LIST, tenant, workflow, key, [state.value for state in states], *last, limit)
         return [run_row(POSTGRES, row) for row in rows]

@@ -15,13 +15,13 @@ from workflows.storage.base import StoreUnavailableError
 from workflows.storage.blobs import Apart, Owned, large
 from workflows.storage.migrations import Schema, schemas_of
 from workflows.storage.migrations.engine import ENGINE
+from workflows.storage.moments import MICROSECOND
 from workflows.storage.schema import Table
 from workflows.storage.sqlite.session import set_durable
 from workflows.storage.sqlite.upgrade import passing, upgrade
 
 T = TypeVar("T")
 SQLITE = dialect.Sqlite()
-MICROSECOND = timedelta(microseconds=1)
 
 READ_CLOCK = "select offset_us from threadline_clock"
 SET_CLOCK = "update threadline_clock set offset_us = ?1"

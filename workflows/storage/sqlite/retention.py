@@ -5,9 +5,9 @@ from collections import Counter
 from functools import partial
 
 from workflows.storage.ageing import AGEING, NEEDED, Ageing, referred, rows_of_tenants
+from workflows.storage.moments import MICROSECOND
 from workflows.storage.retention import Retention, Swept
 from workflows.storage.schema import Table
-from workflows.storage.sqlite.database import MICROSECOND
 from workflows.storage.sqlite.rows import Rows
 
 # ?1 before ?2 limit

@@ -9,6 +9,7 @@ from typing import Any
 from workflows.storage import dialect
 from workflows.storage.base import EndOutcome, NewRun, RunRow, RunState, Signal, StartOutcome, own_id
 from workflows.storage.rows import run_row, signal
+from workflows.storage.runs import RunCursor
 from workflows.storage.schema import Write
 from workflows.storage.sqlite.database import SQLITE
 from workflows.storage.sqlite.signals import INBOX, OWNED, signalled
@@ -52,12 +53,12 @@ update runs set state = 'suspended', owner = null, attempts = 0, available_at = 
 # ?1 run ?2 tenant or null
 RUN = f"select {RUN_COLUMNS} from runs where run_id = ?1 and (?2 is null or tenant = ?2)"
 
-# ?1 tenant ?2 workflow ?3 key ?4 states, as JSON ?5 last run of the page before ?6 limit; each but the last may be null or empty
+# ?1 tenant ?2 workflow ?3 key ?4 states, as JSON ?5 ?6 when the last run of the page before began, its id ?7 limit; each but the last may be null or empty
 LIST = f"""
 select {RUN_COLUMNS} from runs where (?1 is null or tenant = ?1) and (?2 is null or workflow = ?2) and (?3 is null or key = ?3)
    and (?4 = '[]' or state in (select value from json_each(?4)))
-   and (?5 is null or (created_at, run_id) < (select created_at, run_id from runs where run_id = ?5))
- order by created_at desc, run_id desc limit ?6
+   and (?5 is null or (created_at, run_id) < (?5, ?6))
+ order by created_at desc, run_id desc limit ?7
 """
 
 
@@ -160,5 +161,7 @@ class RunOperations(StepOperations):
         before: str | None = None,
     ) -> list[RunRow]:
         wanted = json.dumps(list(states))
-        rows = await self._call(lambda: self._rows(LIST, tenant, workflow, key, wanted, before, limit))
+        last = None if before is None else RunCursor.parse(before)
+        place = (None, None) if last is None else (dialect.micros(last.created_at), last.run_id)
+        rows = await self._call(lambda: self._rows(LIST, tenant, workflow, key, wanted, *place, limit))
         return [run_row(SQLITE, row) for row in rows]

@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from datetime import timedelta
 
 from workflows.storage.base import SUSPECT_AFTER, ReapOutcome, RunRow, Suspects
+from workflows.storage.moments import MICROSECOND
 from workflows.storage.rows import run_row
-from workflows.storage.sqlite.database import MICROSECOND, SQLITE
+from workflows.storage.sqlite.database import SQLITE
 from workflows.storage.sqlite.rows import Rows
 from workflows.storage.tables import RUN_COLUMNS
 
