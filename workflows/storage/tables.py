@@ -283,3 +283,10 @@ RUN_COLUMNS = ", ".join(column.name for column in RUNS.columns)
 SCHEDULE_COLUMNS = ", ".join(column.name for column in SCHEDULES.columns)
 TRACE_COLUMNS = ", ".join(column.name for column in TRACES.columns)
 SPAN_COLUMNS = ", ".join(column.name for column in SPANS.columns)
+SCHEDULE_NAMES = tuple(column.name for column in SCHEDULES.columns)
+SCHEDULE_KEPT = ("next_at", "last_at", "due_at", "fired", "ended")
+"""What a schedule goes on with that is put again with the same times."""
+SCHEDULE_REPLACED = tuple(
+    name for name in SCHEDULE_NAMES if name not in ("tenant", "name", *SCHEDULE_KEPT, "paused", "paused_reason")
+)
+SIGNAL_COLUMNS = "seq, name, dedup_key, payload, carried, created_at"

@@ -9,7 +9,7 @@ from workflows.storage.postgres.database import POSTGRES
 from workflows.storage.postgres.rows import Rows
 from workflows.storage.rows import signal
 from workflows.storage.schema import Write
-from workflows.storage.tables import LIVE
+from workflows.storage.tables import LIVE, SIGNAL_COLUMNS
 
 LIVE_CONFLICT = f"(tenant, workflow, key) where key is not null and {LIVE}"
 """The one live run of a key, as ON CONFLICT names it."""
@@ -72,8 +72,6 @@ and does not see the first; its key refuses it, and it is asked again.
 """
 
 SIGNAL_RESULT = "(select seq from s) as seq, (select queue from g) as queue, exists (select from signals where run_id = $1 and dedup_key = $3) as duplicate"
-
-SIGNAL_COLUMNS = "seq, name, dedup_key, payload, carried, created_at"
 
 # $1 run $2 dedup key
 SIGNAL_BY_KEY = f"select {SIGNAL_COLUMNS} from signals where run_id = $1 and dedup_key = $2"

@@ -9,24 +9,28 @@ from workflows.storage.rows import firing as firing_of
 from workflows.storage.rows import schedule as schedule_of
 from workflows.storage.sqlite.database import SQLITE
 from workflows.storage.sqlite.signals import SignalOperations
-from workflows.storage.tables import FIRINGS, LIVE, SCHEDULE_COLUMNS, SCHEDULES
+from workflows.storage.tables import (
+    FIRINGS,
+    LIVE,
+    SCHEDULE_COLUMNS,
+    SCHEDULE_KEPT,
+    SCHEDULE_NAMES,
+    SCHEDULE_REPLACED,
+    SCHEDULES,
+)
 
-_NAMES = [column.name for column in SCHEDULES.columns]
 _F = ", ".join(f"f.{column.name}" for column in FIRINGS.columns)
 _SAME = " and ".join(
     f"schedules.{name} is excluded.{name}" for name in ("spec", "tz", "jitter_s", "ends_at", "max_firings")
 )
-_KEPT = ("next_at", "last_at", "due_at", "fired", "ended")
-"""What a schedule goes on with that is put again with the same times."""
-_REPLACED = [name for name in _NAMES if name not in ("tenant", "name", *_KEPT, "paused", "paused_reason")]
 
 # one parameter per column, in table order, then: whether one that is paused stays so
 PUT = f"""
-insert into schedules ({SCHEDULE_COLUMNS}) values ({", ".join(f"?{n}" for n, _ in enumerate(_NAMES, 1))})
-on conflict (tenant, name) do update set {", ".join(f"{name} = excluded.{name}" for name in _REPLACED)},
-   {", ".join(f"{name} = case when {_SAME} then schedules.{name} else excluded.{name} end" for name in _KEPT)},
-   paused = schedules.paused and ?{len(_NAMES) + 1},
-   paused_reason = case when ?{len(_NAMES) + 1} then schedules.paused_reason end
+insert into schedules ({SCHEDULE_COLUMNS}) values ({", ".join(f"?{n}" for n, _ in enumerate(SCHEDULE_NAMES, 1))})
+on conflict (tenant, name) do update set {", ".join(f"{name} = excluded.{name}" for name in SCHEDULE_REPLACED)},
+   {", ".join(f"{name} = case when {_SAME} then schedules.{name} else excluded.{name} end" for name in SCHEDULE_KEPT)},
+   paused = schedules.paused and ?{len(SCHEDULE_NAMES) + 1},
+   paused_reason = case when ?{len(SCHEDULE_NAMES) + 1} then schedules.paused_reason end
 returning {SCHEDULE_COLUMNS}
 """
 

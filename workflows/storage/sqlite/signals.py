@@ -9,7 +9,7 @@ from workflows.storage.rows import signal
 from workflows.storage.schema import Write
 from workflows.storage.sqlite.database import SQLITE
 from workflows.storage.sqlite.rows import Rows
-from workflows.storage.tables import LIVE
+from workflows.storage.tables import LIVE, SIGNAL_COLUMNS
 
 # ?1 tenant ?2 dedup key
 RECEIVE = "insert into received (tenant, dedup_key) values (?1, ?2) on conflict do nothing returning 1"
@@ -45,8 +45,6 @@ POSTED = "select 1 from signals where run_id = ?1 and dedup_key = ?2"
 # ?1 run ?2 tenant ?3 whether it is a cancel
 ADMIT = f"update runs set cancel_requested = cancel_requested or ?3 where run_id = ?1 and tenant = ?2 and {LIVE} returning 1"
 """A cancel also sets the flag, so that neither a suspension nor the end can pass it."""
-
-SIGNAL_COLUMNS = "seq, name, dedup_key, payload, carried, created_at"
 
 # ?1 run ?2 dedup key
 SIGNAL_BY_KEY = f"select {SIGNAL_COLUMNS} from signals where run_id = ?1 and dedup_key = ?2"
