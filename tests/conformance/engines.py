@@ -125,7 +125,7 @@ async def idle(engine: Engine) -> bool:
     """Whether it carries out nothing."""
     if isinstance(engine.execution, TemporalExecution):
         return engine.execution.activities is None or not engine.execution.activities.busy
-    return engine.worker is None or not engine.worker.busy
+    return engine.worker is None or not engine.worker._held
 
 
 async def dead_letters(engine: Engine, tenant: str) -> list[DeadSignal]:

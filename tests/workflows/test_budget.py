@@ -70,7 +70,7 @@ async def cost(dsn: str, flow: Workflow[Any, Any], *, apart: bool = False) -> in
     ) as engine:
         await (await engine.start(flow, 1)).result(timeout=10)  # connections learn types at their first statement
         await observer.open()
-        await until(lambda: engine.worker is not None and not engine.worker.busy, "the worker to be idle")
+        await until(lambda: engine.worker is not None and not engine.worker._held, "the worker to be idle")
         store.statements.clear()
         if apart:
             starter = Engine(store=store, pubsub=engine.pubsub, worker=False, spans=_NoSpans())

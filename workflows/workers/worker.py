@@ -108,11 +108,6 @@ class Worker:
         """The queues it serves."""
         return self._slots.queues
 
-    @property
-    def busy(self) -> bool:
-        """Whether it holds runs."""
-        return bool(self._held)
-
     # What it is told
 
     def wake(self) -> None:

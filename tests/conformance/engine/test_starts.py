@@ -97,7 +97,7 @@ async def test_one_whose_process_dies_right_after_is_worked_by_another(boot: Boo
 
 async def idle(engine: Engine) -> bool:
     """It has looked and found that nothing waits."""
-    return engine.worker is None or (not engine.worker._more and not engine.worker.busy)
+    return engine.worker is None or (not engine.worker._more and not engine.worker._held)
 
 
 async def truth(value: Any) -> bool:
@@ -125,7 +125,7 @@ async def test_a_worker_whose_row_is_gone_does_not_begin_it(boot: Boot, *, signa
             assert not outcome.claimed
         else:
             run = await gone.start(flow, 7)
-        assert ((await run.row()).state, gone.worker.busy, ran) == (RunState.READY, False, [])
+        assert ((await run.row()).state, bool(gone.worker._held), ran) == (RunState.READY, False, [])
         async with boot(flow, lease_s=60) as other:
             assert await (await other.run(run.id)).result(timeout=10) == 7
     assert ran == [7]
