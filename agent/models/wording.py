@@ -37,11 +37,11 @@ def worded(message: Message) -> list[str]:
     texts = [part.text for part in message.parts if isinstance(part, Text) and part.text.strip()]
     if message.role != "user":
         return texts
-    if message.notice:
-        return [f"{NOTICE} {text}" for text in texts]
+    guarded = [_PREFIX_IN_TEXT.sub(r"\1\\", text) for text in texts]
+    if message.notice:  # which may quote people, such as the reason of a denial
+        return [f"{NOTICE} {text}" for text in guarded]
     prefix = f"[{OVERHEARD if message.heard else ''}{person(message.author)}] " if message.author else ""
-    said = [_PREFIX_IN_TEXT.sub(r"\1\\", text) for text in texts]
-    said += [file(shared) for shared in message.files]
+    said = [*guarded, *(file(shared) for shared in message.files)]
     if not said and not message.heard:
         said = [WORDLESS]
     return [prefix + text for text in said]
