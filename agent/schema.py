@@ -1,6 +1,7 @@
 """What the agent stores, and how it came to be. A change to one of its tables is a new migration at the end of the list."""
 
 from agent.campaigns import CAMPAIGN_TABLES
+from agent.campaigns.cap import SPEND_CLAIMS
 from agent.feedback import FEEDBACK
 from agent.messages import MESSAGES, PARTICIPATION
 from agent.preferences import PREFERENCES
@@ -119,6 +120,22 @@ MIGRATIONS: tuple[Migration, ...] = (
             ),
         ),
     ),
+    Migration(
+        "spend-claims",
+        (
+            AddTable(
+                Table(
+                    "spend_claims",
+                    (Column("tenant", "text"), Column("key", "text"), Column("until", "time")),
+                    ("tenant",),
+                )
+            ),
+        ),
+    ),
 )
 
-AGENT = Schema("agent", (MESSAGES, PARTICIPATION, STOPS, PREFERENCES, USAGE, FEEDBACK, *CAMPAIGN_TABLES), MIGRATIONS)
+AGENT = Schema(
+    "agent",
+    (MESSAGES, PARTICIPATION, STOPS, PREFERENCES, USAGE, FEEDBACK, SPEND_CLAIMS, *CAMPAIGN_TABLES),
+    MIGRATIONS,
+)

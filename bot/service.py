@@ -158,7 +158,7 @@ class Service:
 
     def _tools(self) -> Iterable[Tool]:
         transcript = Transcript(self.store)
-        cap = AccountCap(self.platform, self._spend_cap)
+        cap = AccountCap(self.platform, self._spend_cap, self.store)
         return (
             *campaign_tools(self.platform, cap),
             *self.desk.tools(),

@@ -133,13 +133,14 @@ def _change_budget(platform: AdPlatform, cap: SpendCap) -> Tool:
     @tool(effect=Effect.IRREVERSIBLE, permission="ask", evidence=evidence, read_back="list_campaigns")
     async def change_budget(ctx: ToolContext, *, campaign: CampaignName, amount: Amount) -> BudgetChange:
         """Set a campaign's daily budget. Give the new amount itself, not a difference or a percentage; read the current one first."""
-        asked = await _checked_budget(platform, cap, ctx.tenant, campaign, amount)
-        try:
-            change = await platform.set_daily_budget(
-                ctx.tenant, asked.campaign.id, micros=asked.new_micros, key=ctx.idempotency_key, by=ctx.asker.id
-            )
-        except PlatformError as error:
-            raise ToolError(str(error)) from None
+        async with cap.alone(ctx.tenant, key=ctx.idempotency_key):
+            asked = await _checked_budget(platform, cap, ctx.tenant, campaign, amount)
+            try:
+                change = await platform.set_daily_budget(
+                    ctx.tenant, asked.campaign.id, micros=asked.new_micros, key=ctx.idempotency_key, by=ctx.asker.id
+                )
+            except PlatformError as error:
+                raise ToolError(str(error)) from None
         account = await platform.account(ctx.tenant)
         old, new = int(change.old), int(change.new)
         return BudgetChange(
@@ -179,8 +180,9 @@ def _resume_campaign(platform: AdPlatform, cap: SpendCap) -> Tool:
     @tool(effect=Effect.IDEMPOTENT, permission="ask", evidence=evidence)
     async def resume_campaign(ctx: ToolContext, *, campaign: CampaignName) -> StatusChange:
         """Resume a paused campaign: it spends up to its daily budget again."""
-        await within(ctx, campaign)
-        return await _set_status(platform, ctx, campaign, "active")
+        async with cap.alone(ctx.tenant, key=ctx.idempotency_key):
+            await within(ctx, campaign)
+            return await _set_status(platform, ctx, campaign, "active")
 
     return resume_campaign
 

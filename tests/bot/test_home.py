@@ -1,16 +1,20 @@
 """The Home tab and the settings: admins edit, others read, and what is set holds."""
 
+import asyncio
 from dataclasses import replace
 
 import pytest
 
-from agent.campaigns import parse_micros
+from agent.campaigns import AccountCap, parse_micros
+from agent.campaigns.cap import SPEND_CLAIMS
 from agent.preferences import PreferenceBook, Preferences, PreferencesChangedError
 from bot.emulator.faults import FaultKind
 from bot.home import EDIT
+from bot.render.cards import APPROVE
 from bot.settings_dialog import ADMINS_ONLY, CHANGED_MEANWHILE, SETTINGS
 from tests.bot.bench import HARBOR, NORTHWIND, Bench, Json
 from tests.waiting import until
+from workflows.storage import Select
 
 BOTH = pytest.mark.parametrize("storage", ["sqlite", "servers"], indirect=True)
 FILLED: dict[str, dict[str, str | list[str]]] = {
@@ -135,6 +139,43 @@ async def test_a_cap_holds_when_a_change_is_proposed_and_when_it_is_made(bench: 
     await bench.idle()
     assert "above the cap of €1.00" in answer["plain"]
     assert capped.version == 1
+
+
+@BOTH
+async def test_changes_that_are_approved_at_once_keep_to_the_cap_together(bench: Bench) -> None:
+    """Each alone is within it."""
+    active = [each for each in await bench.service.platform.campaigns(NORTHWIND) if each.status == "active"]
+    total = sum(each.daily_budget_micros for each in active)
+    cards = []
+    for each in active[:4]:
+        wanted = (each.daily_budget_micros + parse_micros(30, "EUR")) // 1_000_000
+        ts = await bench.asked(f"@Threadline raise the daily budget of {each.name} to {wanted}", user="@ben")
+        await bench.answer(ts, count=2)
+        cards += [(ts, card["ts"]) for card in await bench.replies(ts) if "Approval needed" in card["plain"]]
+    await bench.idle()
+    cap = total + parse_micros(40, "EUR")
+    await PreferenceBook(bench.service.store).change(NORTHWIND, Preferences(spend_cap_micros=cap), by="U0ADA")
+    await asyncio.gather(*(bench.people.click("#campaigns", card, APPROVE, "@ada") for _, card in cards))
+    said = [(await bench.answer(ts, count=3))["plain"] for ts, _ in cards]
+    await bench.idle()
+    after = await bench.service.platform.campaigns(NORTHWIND)
+    assert sum(each.daily_budget_micros for each in after if each.status == "active") == total + parse_micros(30, "EUR")
+    assert sum("above the cap" in each for each in said) == 3
+    assert await bench.service.store.read(Select(SPEND_CLAIMS, {"tenant": NORTHWIND})) == []
+
+
+async def test_of_a_change_that_was_cut_off_nobody_waits_longer_than_it_may_take(bench: Bench) -> None:
+    """Killed inside; the same change goes on at once, another one once the claim is over."""
+    cap = AccountCap(bench.service.platform, bench.service._spend_cap, bench.service.store)
+    assert await cap._claimed(NORTHWIND, "killed")
+    assert not await cap._claimed(NORTHWIND, "other")
+    assert await cap._claimed(HARBOR, "other")
+    async with cap.alone(NORTHWIND, key="killed"):
+        assert not await cap._claimed(NORTHWIND, "other")
+    async with cap.alone(NORTHWIND, key="other"):
+        await bench.time_passes(61)
+        assert await cap._claimed(NORTHWIND, "third")
+    assert not await cap._claimed(NORTHWIND, "other"), "the end of one that took too long frees nothing"
 
 
 async def test_slack_being_away_keeps_nobody_from_the_settings(bench: Bench) -> None:
