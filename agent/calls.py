@@ -1,7 +1,7 @@
 """Running tool calls: those that may run, those that ask first, and those that were approved."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 from pydantic_core import from_json, to_json
@@ -9,7 +9,7 @@ from pydantic_core import from_json, to_json
 from agent import approvals
 from agent.approvals import LIFETIME, Approval
 from agent.attribution import claimed
-from agent.channel import Channel
+from agent.channel import Channel, Outcome
 from agent.inbox import SYSTEM
 from agent.messages import Transcript, added
 from agent.models.base import Message, Text, ToolCall, ToolResult
@@ -36,7 +36,7 @@ class Ran(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     position: int
-    outcome: Literal["done", "refused", "unknown"] = "done"
+    outcome: Outcome = "done"
 
 
 class Calls:
@@ -176,7 +176,15 @@ class Calls:
         result, is_error = await self._approved_result(approval, pending, ctx)
         by = await self._decider(approval)
         ctx.write(_decided_row(pending, approval, result, ctx.run_id, by=by, is_error=is_error))
-        return Ran(position=pending.ref.position, outcome=_outcome(result, is_error=is_error))
+        outcome = _outcome(result, is_error=is_error)
+        await self._settle(approval, outcome)
+        return Ran(position=pending.ref.position, outcome=outcome)
+
+    async def _settle(self, approval: Approval, outcome: Outcome) -> None:
+        """The card tells what came of it, too. Best effort, as whatever becomes of it is told in the thread."""
+        if approval.message_id is not None:
+            card = approval.card.model_copy(update={"outcome": outcome})
+            await self._channel.settle(approval.thread, approval.message_id, card)
 
     async def _approval(self, pending: PendingCall) -> Approval:
         approval = await approvals.find(self._store, pending.thread.tenant, pending.ref.approval_id or "")
@@ -227,11 +235,12 @@ class Calls:
         unknown = to_json({**UNKNOWN, "reason": outcome.reason, "read_back": tool.read_back}).decode()
         if pending.ref.approval_id is not None:
             approval = await self._approval(pending)
+            await self._settle(approval, "unknown")
             return _decided_row(pending, approval, unknown, run_id, by=await self._decider(approval), is_error=True)
         return _result_row(pending, await self._call(pending), unknown, run_id, is_error=True)
 
 
-def _outcome(result: str, *, is_error: bool) -> Literal["done", "refused", "unknown"]:
+def _outcome(result: str, *, is_error: bool) -> Outcome:
     """What a call came to. A tool that broke half way has a result, too: that nobody knows."""
     if not is_error:
         return "done"

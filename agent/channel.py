@@ -55,6 +55,9 @@ class Delivered(BaseModel):
 Decision = Literal["pending", "approved", "denied", "expired"]
 
 
+Outcome = Literal["done", "refused", "unknown"]
+
+
 class Card(BaseModel):
     """What an approver is shown."""
 
@@ -68,6 +71,8 @@ class Card(BaseModel):
     state: Decision = "pending"
     by_user: str | None = None
     reason: str | None = None
+    outcome: Outcome | None = None
+    """What came of it once it was approved and tried."""
 
 
 class Notes(Protocol):

@@ -4,8 +4,8 @@ from decimal import Decimal
 
 import structlog
 
-from agent.campaigns import AdPlatform, format_micros, parse_micros
-from agent.campaigns.money import MICROS, decimals
+from agent.campaigns import AdPlatform, format_micros
+from agent.campaigns.money import MICROS, decimals, read_amount
 from agent.preferences import GUIDANCE_LIMIT, PreferenceBook, Preferences, PreferencesChangedError
 from bot.dialogs import View, modal, notice, people_input, people_of, text_input, text_of
 from bot.opening import Dialogs, Made
@@ -81,13 +81,13 @@ def settings_view(now: Preferences, currency: str) -> View:
             "guidance", "What should the agent know?", initial=now.guidance, limit=GUIDANCE_LIMIT, many_lines=True,
             hint="For everybody here: names, habits, wording, what to look at first. It can't lift approvals or limits.",
         ),
-        people_input("approvers", "Who approves, beside the admins?", initial=now.approvers),
+        people_input("approvers", "Who approves, besides the admins?", initial=now.approvers),
         text_input(
-            "alone_limit", f"Added spend a day that one may approve alone, in {currency}", initial=_amount(now.alone_limit_micros, currency), limit=20,
-            hint="Above it, whoever asked for a change can't be the one who approves it. Empty: no such limit.",
+            "alone_limit", f"A requester may approve alone up to, in {currency} a day", initial=_amount(now.alone_limit_micros, currency), limit=20,
+            hint="What a change adds to the daily spend. Above it somebody else than its requester has to approve. Empty: no such limit.",
         ),
         text_input(
-            "spend_cap", f"Spend cap a day, in {currency}", initial=_amount(now.spend_cap_micros, currency), limit=20,
+            "spend_cap", f"Cap on all daily budgets together, in {currency}", initial=_amount(now.spend_cap_micros, currency), limit=20,
             hint="What the daily budgets of all active campaigns may come to. Empty: no cap.",
         ),
     ]  # fmt: skip
@@ -99,9 +99,9 @@ def read_settings(view: View, currency: str) -> Preferences:
     wrong: dict[str, str] = {}
     amounts: dict[str, int | None] = {}
     for block_id, name in AMOUNTS.items():
-        text = text_of(view, block_id).replace(",", "")
+        text = text_of(view, block_id)
         try:
-            amounts[name] = parse_micros(text, currency) if text else None
+            amounts[name] = read_amount(text, currency) if text else None
         except ValueError as error:
             wrong[block_id] = str(error)
     version = str(view.get("private_metadata") or "")

@@ -1,5 +1,6 @@
 """Money as integer micros with a currency: read from what people and models write, and shown as people read it."""
 
+import re
 from decimal import Decimal, InvalidOperation
 
 MICROS = 1_000_000
@@ -20,6 +21,30 @@ def format_micros(micros: int, currency: str) -> str:
     symbol = _SYMBOLS.get(currency)
     text = f"{symbol}{number}" if symbol else f"{currency} {number}"
     return f"-{text}" if micros < 0 else text
+
+
+def plain_digits(number: str) -> str:
+    """A number as people write it, "1,250.50" or "1.250,50", as a decimal number.
+
+    A single separator with three digits after it groups thousands; with any other count of digits it is the decimal point.
+    """
+    separators = re.findall(r"[.,]", number)
+    if not separators:
+        return number
+    whole, _, tail = number.rpartition(separators[-1])
+    if len(set(separators)) == 1 and (len(separators) > 1 or len(tail) == 3):
+        whole, tail = number, ""
+    return re.sub(r"[.,]", "", whole) + (f".{tail}" if tail else "")
+
+
+def read_amount(text: str, currency: str) -> int:
+    """Micros of an amount as people write it: "€1,250.50", "1.250,50 EUR", "1 250", "600,5". Raises ValueError for what is none."""
+    signs = (currency, _SYMBOLS.get(currency, currency))
+    bare = re.sub("|".join(map(re.escape, signs)), "", text.strip(), flags=re.IGNORECASE)
+    bare = re.sub(r"[\s\u00a0\u202f']", "", bare)
+    if not re.fullmatch(r"\d+(?:[.,]\d+)*", bare):
+        raise ValueError(f"{text!r} is not an amount; write a number such as 1200 or 79.50, without a minus")
+    return parse_micros(plain_digits(bare), currency)
 
 
 def parse_micros(amount: str | float, currency: str) -> int:

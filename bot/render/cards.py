@@ -19,24 +19,30 @@ FACTS = 60
 Blocks = list[dict[str, Any]]
 
 STATES = {"approved": ":white_check_mark: Approved", "denied": ":no_entry: Denied", "expired": ":hourglass: Expired"}
+HEADLINES = {"pending": "Approval needed", "approved": "Approved", "denied": "Denied", "expired": "Expired"}
+OUTCOMES = {
+    "done": "Done.",
+    "refused": ":warning: It was not done; the thread says why.",
+    "unknown": ":warning: It was cut off, and nobody knows whether it was done; the thread says more.",
+}
 
 
 def card_text(card: Card) -> str:
     """The card in one line, for notifications."""
-    return fallback(f"Approval needed: {card.evidence.title}")
+    return fallback(f"{HEADLINES[card.state]}: {card.evidence.title}")
 
 
 def card_blocks(card: Card) -> Blocks:
     """The card: what would happen, who asked, until when, and either two buttons or how it was decided."""
     title = escaped(neutral(card.evidence.title))
-    blocks: Blocks = [_section(text=_mrkdwn(f"*Approval needed*\n{title}", 3000))]
+    blocks: Blocks = [_section(text=_mrkdwn(f"*{HEADLINES[card.state]}*\n{title}", 3000))]
     fields = [
         _mrkdwn(f"*{escaped(neutral(label))}*\n{escaped(neutral(value))}", 2000)
         for label, value in card.evidence.facts[:FACTS]
     ]
     blocks += [_section(fields=fields[start : start + 10]) for start in range(0, len(fields), 10)]
-    expires = moment(card.expires_at, card.requester.time_zone)
-    blocks.append(_context(f"Asked by {_person(card.requester.id)} · expires {expires}"))
+    expires = f" · expires {moment(card.expires_at, card.requester.time_zone)}" if card.state == "pending" else ""
+    blocks.append(_context(f"Asked by {_person(card.requester.id)}{expires}"))
     if card.approvers and card.state == "pending":
         named = ", ".join(_person(each) for each in card.approvers[:NAMED])
         more = f" and {len(card.approvers) - NAMED} more" if len(card.approvers) > NAMED else ""
@@ -65,7 +71,8 @@ def _buttons(card: Card) -> dict[str, Any]:
 def _decision(card: Card) -> dict[str, Any]:
     by = f" by {_person(card.by_user)}" if card.by_user else ""
     reason = f": {escaped(neutral(card.reason))}" if card.reason else ""
-    return _context(f"{STATES[card.state]}{by}{reason}")
+    came = f" · {OUTCOMES[card.outcome]}" if card.outcome else ""
+    return _context(f"{STATES[card.state]}{by}{reason}{came}")
 
 
 def _section(**content: Any) -> dict[str, Any]:

@@ -7,6 +7,7 @@ HISTORY = {"channels:history", "groups:history", "im:history", "mpim:history"}
 """A conversation's kind decides which; the agent takes part in all four."""
 
 METHOD_SCOPES: dict[str, set[str]] = {
+    "agents.sessions.setStatus": {"chat:write"},
     "assistant.threads.setStatus": {"chat:write"},
     "auth.test": set(),
     "chat.appendStream": {"chat:write"},

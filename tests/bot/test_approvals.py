@@ -224,7 +224,7 @@ async def test_an_approval_that_does_not_exist_is_told(bench: Bench) -> None:
 
 async def test_a_card_that_could_not_be_settled_tells_the_truth_at_the_next_click(bench: Bench) -> None:
     ts, shown = await ask(bench)
-    await bench.people.fault("chat.update", "error", error="fatal_error")
+    await bench.people.fault("chat.update", "error", times=2, error="fatal_error")
     await bench.people.click("#campaigns", shown["ts"], APPROVE, "@ada")
     await bench.answer(ts, count=3)
     await bench.idle()

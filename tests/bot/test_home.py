@@ -85,7 +85,7 @@ async def test_what_is_wrong_stays_open_with_its_errors_and_changes_nothing(benc
     answer = await fill(bench, "@ada", {**FILLED, "spend_cap": {"value": "a lot"}, "alone_limit": {"value": "-3"}})
     assert '"errors"' in answer["response"]
     assert "a lot" in answer["response"]
-    assert "above zero" in answer["response"]
+    assert "without a minus" in answer["response"]
     assert (await dialog(bench, "@ada"))["callback_id"] == SETTINGS
     assert await PreferenceBook(bench.service.store).of(NORTHWIND) == Preferences()
 

@@ -81,6 +81,21 @@ class TestThreadline:
         [said] = await answers(bench, ts)
         assert said.startswith("Stopped, as you asked.")
 
+    async def test_nothing_shows_as_at_work_after_a_stop_in_the_middle_of_an_answer(self, bench: Bench) -> None:
+        """Slack itself ended the stream, and leaves the rest to the app."""
+        await bench.people.fault("chat.appendStream", "delay", times=3, delay_s=0.8)
+        ts = await bench.asked("@Threadline compare all campaigns last month")
+
+        async def streaming() -> bool:
+            return any(each["args"].get("thread_ts") == ts for each in await bench.people.calls("chat.startStream"))
+
+        await until(streaming, "the stream")
+        assert await bench.people.stop("#campaigns", ts, "@ada")
+        [said] = await answers(bench, ts)
+        assert said.startswith("Stopped, as you asked.")
+        shown = await bench.people.status("#campaigns", ts)
+        assert (shown["status"], shown["session_status"]) == ("", "active")
+
     async def test_usage_counts_each_model_call_once(self, bench: Bench) -> None:
         ts = await bench.asked("@Threadline how did Brand Search do last week?")
         await answers(bench, ts)

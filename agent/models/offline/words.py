@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Literal
 
+from agent.campaigns.money import plain_digits
+
 Kind = Literal["word", "number", "money", "percent", "date", "quote", "mark", "name"]
 
 _APOSTROPHE = "\N{RIGHT SINGLE QUOTATION MARK}"
@@ -79,22 +81,11 @@ _KINDS: tuple[Kind, ...] = ("word", "number", "money", "percent", "date", "quote
 
 
 def number(text: str) -> Decimal | None:
-    """The number in an amount such as "€1,250.50", "1.250,50", "80/day" or "2k"; None if there is none.
-
-    A single separator with three digits after it groups thousands; with any other count of digits it is the decimal point.
-    """
+    """The number in an amount such as "€1,250.50", "1.250,50", "80/day" or "2k"; None if there is none."""
     match = re.search(_NUMBER, text)
     if match is None:
         return None
-    digits = match[0]
-    separators = re.findall(r"[.,]", digits)
-    if separators:
-        last = separators[-1]
-        tail = digits.rsplit(last, 1)[1]
-        decimal = len(set(separators)) > 1 or (len(separators) == 1 and len(tail) != 3)
-        whole = digits.rsplit(last, 1)[0] if decimal else digits
-        digits = re.sub(r"[.,]", "", whole) + (f".{tail}" if decimal else "")
-    value = Decimal(digits)
+    value = Decimal(plain_digits(match[0]))
     return value * 1000 if text[match.end() :].casefold().startswith("k") else value
 
 
