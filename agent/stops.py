@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime
 
+from agent.messages import MESSAGES
 from agent.thread import Thread
 from workflows import Engine, RunState
 from workflows.storage import Column, Insert, Select, Store, Table, Write
@@ -49,11 +50,19 @@ class Stopper:
         pressed_at = await self._stops.at(thread)
         live = await self._engine.runs(tenant=thread.tenant, workflow=self._turn, key=thread.key, states=LIVE, limit=1)
         begun = [run for run in live if pressed_at is not None and run.created_at <= pressed_at]
+        begun = [run for run in begun if await self._covers(thread, run.run_id, message_id)]
         if begun and and_keep:
             await store.write(*and_keep)
         for run in begun:
             await self._engine.cancel(run.run_id, tenant=thread.tenant)
         return bool(begun)
+
+    async def _covers(self, thread: Thread, run_id: str, message_id: str) -> bool:
+        """Whether a turn works on something as old as the stop. One delivered late must not end what was asked after it."""
+        asked = {"tenant": thread.tenant, "thread": thread.key, "role": "user", "notice": False, "heard": False}
+        rows = await self._engine.store.read(Select(MESSAGES, {**asked, "run_id": run_id}))
+        rows = rows or await self._engine.store.read(Select(MESSAGES, {**asked, "position": None}))
+        return not rows or min(str(row["id"]) for row in rows) <= message_id
 
     async def live(self, tenant: str, channel: str) -> list[Thread]:
         """The threads of a channel that are worked on, or wait."""

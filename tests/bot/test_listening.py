@@ -419,6 +419,28 @@ class TestTheWordStop:
         await bench.idle()
         assert [each["plain"].split(".")[0] for each in await bench.replies(root)] == ["Stopped, as you asked"]
 
+    @pytest.mark.parametrize("by", ["the word", "the button"])
+    async def test_one_that_is_delivered_late_ends_nothing_that_was_asked_after_it(self, bench: Bench, by: str) -> None:
+        await bench.people.fault("tool:campaign_performance", "delay", delay_s=1)
+        root = await bench.people.post_message("#campaigns", "@ada", "the plan for December")
+        asked = await bench.people.post_message(
+            "#campaigns", "@ada", "@Threadline how did Brand Search do last week?", thread_ts=root
+        )
+
+        async def running() -> bool:
+            return not await bench.people.faults("tool:campaign_performance")
+
+        await until(running, "the tool to run")
+        word = message_event(f"<@{BOT}> stop", ts=before(asked), channel=CHANNEL, user="U0ADA", thread_ts=root)
+        button = {"type": "agent_session_stopped", "channel": CHANNEL, "thread_ts": root, "user": "U0ADA"}
+        late = word if by == "the word" else {**button, "streaming_message_ts": [], "event_ts": before(asked)}
+        assert (await bench.post_json(envelope(late))).status == 200
+        await bench.answer(root)
+        await bench.idle()
+        said = "\n".join(each["plain"] for each in await bench.replies(root))
+        assert "Brand Search" in said
+        assert "Stopped" not in said
+
     async def test_before_the_run_exists_it_stops_what_was_said_earlier(self, bench: Bench) -> None:
         """The mention is delivered again after its first delivery was lost, and meanwhile somebody said stop."""
         stop = message_event(f"<@{BOT}> stop", ts=later(ROOT, 5), channel=CHANNEL, user="U0ADA", thread_ts=ROOT)
