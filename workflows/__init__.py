@@ -12,6 +12,7 @@ from workflows.definition.projection import project
 from workflows.definition.step import Step, step
 from workflows.engine import Engine
 from workflows.errors import (
+    AccessError,
     AlreadyResumedError,
     BlobMissingError,
     BoundaryError,
@@ -59,6 +60,7 @@ from workflows.values import Interrupted
 from workflows.workers.doctor import Finding
 
 __all__ = [
+    "AccessError",
     "AlreadyResumedError",
     "BlobMissingError",
     "BoundaryError",

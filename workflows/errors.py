@@ -23,6 +23,7 @@ WorkflowError
 ├── BlobMissingError           ask an operator: a large value of this run is gone from storage
 └── RunFailedError             raised by `Run.result`: failed, cancelled or dead
 SchemaError                    ask an operator: the stored data is not of this version
+├── AccessError                the database does not let us in
 └── DurabilityError            ask an operator: the database does not keep what it acknowledges, or isolates otherwise
 StoreUnavailableError          try again: storage is away, and what was asked may or may not have happened (storage.base)
 PubSubUnavailableError         go on without: the bus is away, and polling finds the work (pubsub.base)
@@ -152,6 +153,10 @@ class RunFailedError(WorkflowError):
 
 class SchemaError(Exception):
     """The stored data was made by another version of the schema; the message says what to do."""
+
+
+class AccessError(SchemaError):
+    """The database does not let us in: no such database or role, a wrong password, a missing right."""
 
 
 class DurabilityError(SchemaError):

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit, urlunsplit
 import pytest
 
 from tests.storage.databases import PostgresDatabase
-from workflows.errors import DurabilityError
+from workflows.errors import AccessError, DurabilityError
 from workflows.storage import PostgresStore, SqliteStore, StoreUnavailableError
 
 TLS = struct.pack("!i", 80877103)
@@ -99,3 +99,13 @@ async def test_a_file_that_can_have_no_write_ahead_log_is_refused(tmp_path: Path
     with pytest.raises(DurabilityError, match=r"journal_mode = delete.*local disk"):
         await store.open()
     await store.close()
+
+
+@pytest.mark.parametrize(("user", "database"), [("postgres", "nodb"), ("nobody", "postgres")])
+async def test_a_server_that_does_not_let_us_in_says_so_in_one_sentence(
+    fresh_database: str, user: str, database: str
+) -> None:
+    parts = urlsplit(fresh_database)
+    dsn = urlunsplit(parts._replace(netloc=f"{user}@{parts.hostname}:{parts.port}", path=f"/{database}"))
+    with pytest.raises(AccessError, match=r"does not let this process in: .*\. Check the DSN"):
+        await PostgresStore(dsn).open()

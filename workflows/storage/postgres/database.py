@@ -8,6 +8,7 @@ from typing import Any
 
 import asyncpg
 
+from workflows.errors import AccessError
 from workflows.storage import dialect
 from workflows.storage.base import StoreUnavailableError
 from workflows.storage.migrations import Schema, schemas_of
@@ -29,6 +30,13 @@ UNREACHABLE = (
     asyncpg.exceptions.TransactionRollbackError,
 )
 """Faults that may pass. What was asked may have been committed or not."""
+
+REFUSED = (
+    asyncpg.exceptions.InvalidAuthorizationSpecificationError,
+    asyncpg.exceptions.InvalidCatalogNameError,
+    asyncpg.exceptions.InsufficientPrivilegeError,
+)
+"""Faults that stay until somebody changes the server or the DSN."""
 
 PING = "select 1"
 NOW = "select threadline_now()"
@@ -81,6 +89,10 @@ class Database:
             )
         except UNREACHABLE as error:
             raise StoreUnavailableError(f"PostgreSQL can't be reached: {type(error).__name__}: {error}") from error
+        except REFUSED as error:
+            raise AccessError(
+                f"PostgreSQL does not let this process in: {error}. Check the DSN, and the role's rights"
+            ) from error
 
     async def close(self) -> None:
         if self._pool is not None:
