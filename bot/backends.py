@@ -27,7 +27,9 @@ def make_store(settings: Settings) -> Store:
     if settings.database_url.startswith(("postgres://", "postgresql://")):
         return PostgresStore(settings.database_url, tables=TABLES)
     if settings.database_url:
-        raise SettingsError("DATABASE_URL must begin with postgresql://; leave it empty for the embedded SQLite file")
+        raise SettingsError(
+            "DATABASE_URL must begin with postgresql://, such as postgresql://user@host/threadline; only ./dev run does without one"
+        )
     settings.make_data_dir()
     return SqliteStore(settings.sqlite_path, tables=TABLES)
 

@@ -5,6 +5,7 @@ from typing import Literal, Self
 from urllib.parse import urlsplit
 
 from pydantic import Field, SecretStr, ValidationError, model_validator
+from pydantic_core import ErrorDetails
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 Environment = Literal["production", "dev", "test"]
@@ -65,7 +66,9 @@ class Settings(BaseSettings):
                 "THREADLINE_BEAT_S must be shorter than THREADLINE_LEASE_S, or every worker loses its runs"
             )
         if self.redis_url and not self.redis_url.startswith(("redis://", "rediss://", "unix://")):
-            raise ValueError("REDIS_URL must begin with redis:// or rediss://; leave it empty for the embedded bus")
+            raise ValueError(
+                "REDIS_URL must begin with redis://, rediss:// or unix://; leave it empty for the embedded bus"
+            )
         if self.otlp_endpoint and not self.otlp_endpoint.startswith(("http://", "https://")):
             raise ValueError(
                 "OTEL_EXPORTER_OTLP_ENDPOINT must begin with http:// or https://; spans go there over OTLP/HTTP"
@@ -132,7 +135,15 @@ def load_settings(**overrides: object) -> Settings:
     try:
         return Settings(**overrides)  # type: ignore[arg-type]
     except ValidationError as error:
-        problems = "; ".join(
-            ": ".join([*map(str, each["loc"]), each["msg"].removeprefix("Value error, ")]) for each in error.errors()
-        )
+        problems = "; ".join(_problem(each) for each in error.errors())
         raise SettingsError(problems) from None
+
+
+def _problem(found: ErrorDetails) -> str:
+    """One wrong setting in words. What was given is not repeated: it may be a secret in the wrong place."""
+    if found["type"] == "value_error":
+        return found["msg"].removeprefix("Value error, ")
+    name = ": ".join(map(str, found["loc"]))
+    if found["type"] in ("int_parsing", "int_from_float", "float_parsing"):
+        return f"{name} must be a number"
+    return f"{name}: {found['msg'].replace('Input should be', 'must be')}"

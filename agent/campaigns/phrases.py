@@ -51,7 +51,7 @@ def parse_period(text: str, *, now: datetime, time_zone: str = "UTC", relative_t
     except (ValueError, OverflowError) as error:
         if isinstance(error, PeriodError):
             raise
-        raise PeriodError(f"{_shown(text)} names days that don't exist: {error}; try {EXAMPLES}") from None
+        raise PeriodError(f"{_shown(text)} names days that don't exist; try {EXAMPLES}") from None
     if period is None:
         raise UnknownPeriodError(f"{_shown(text)} is no period I can read; try {EXAMPLES}")
     if period.start > today:

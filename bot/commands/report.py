@@ -48,7 +48,9 @@ class Report:
         )
         await self._desk.order(request, tenant=command.tenant, key=f"{command.channel}/{command.key}")
         about = campaigns if campaigns != "all" else "all campaigns"
-        return f"Making the report on {escaped(str(about))}, {escaped(period)}. It is posted here when it is ready."
+        return (
+            f"Making the report on {escaped(str(about))}, {escaped(period)}. It will be posted here when it is ready."
+        )
 
     async def _what(self, tenant: str, text: str, time_zone: str) -> tuple[str, str]:
         """The campaign and the period, in either order; each may be left out. Raises CampaignLookupError, PeriodError.

@@ -40,7 +40,7 @@ class Summaries:
             )
         except InputError as error:
             return f"{sentence(error)}\n{SUMMARIES_HELP}"
-        return f"I post a campaign summary here: {times(entry)} `/summaries off` ends it."
+        return f"I will post a campaign summary here: {times(entry)} `/summaries off` ends it."
 
     async def _when(self, tenant: str, channel: str) -> str:
         entry = await self._desk.scheduled(tenant=tenant, channel=channel)

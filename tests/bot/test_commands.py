@@ -55,7 +55,9 @@ async def say(bench: Bench, command: str, text: str = "", *, channel: str = "#ca
     ],
 )
 async def test_campaign_and_period_are_read_in_either_order(bench: Bench, text: str, about: str) -> None:
-    assert await say(bench, "/report", text) == f"Making the report on {about}. It is posted here when it is ready."
+    assert (
+        await say(bench, "/report", text) == f"Making the report on {about}. It will be posted here when it is ready."
+    )
     [run] = await bench.service.engine.runs(tenant=NORTHWIND)
     assert run.workflow == "report"
 
@@ -167,7 +169,7 @@ async def test_a_report_where_blocks_are_refused_is_words(bench: Bench) -> None:
 )
 async def test_summaries_are_scheduled_in_the_zone_of_whoever_asks(bench: Bench, text: str, words: str) -> None:
     said = await say(bench, "/summaries", text)
-    assert said.startswith(f"I post a campaign summary here: {words}. Next: <!date^")
+    assert said.startswith(f"I will post a campaign summary here: {words}. Next: <!date^")
     clock = re.search(r"at (\d\d:\d\d)", words)
     assert clock is not None
     assert re.search(rf"\|\d{{1,2}} \w+ \d{{4}}, {clock[1]} CES?T>", said), (

@@ -452,7 +452,7 @@ class TestTheWordStop:
         await bench.answer(ROOT)
         await bench.idle()
         said = [message["plain"].split("\n") for message in await bench.replies(ROOT)]
-        assert [lines[0] for lines in said] == ["All right, I do nothing further."]
+        assert [lines[0] for lines in said] == ["All right, I won't do anything further."]
 
 
 @pytest.mark.parametrize(

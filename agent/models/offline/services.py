@@ -23,9 +23,7 @@ def report(scene: Scene, campaigns: list[str] | str, period: str, *, about: str)
         return ""
     if outcome.kind == "done":
         # It may be posted before this is: the words are true either way.
-        return (
-            f"I have a report made on {about}, {_days(outcome, period)}: it is posted in this thread.{_detail(outcome)}"
-        )
+        return f"I am having a report made on {about}, {_days(outcome, period)}; it will be posted in this thread.{_detail(outcome)}"
     return _unfinished(outcome, "make the report")
 
 

@@ -35,7 +35,7 @@ _TEXTS: dict[Simple, str] = {
     "keep": "All right, I leave that as it is: nothing was changed for {text}.",
     "reported": "I read {text} as somebody else's words and did nothing. If you want it done, ask me for it directly.",
     "cut": "Your message is longer than I can take in: I read the beginning only. Send the rest again, in shorter messages.",
-    "stop": "All right, I do nothing further.",
+    "stop": "All right, I won't do anything further.",
     "undo": "I can't undo a change. Tell me the value you want back, for example the old budget, and I ask for approval of that.",
     "unknown": "I don't understand {text}. I can answer questions about campaign figures, change budgets, and pause or resume"
     " campaigns; say *help* for examples.",

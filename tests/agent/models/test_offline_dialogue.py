@@ -300,7 +300,7 @@ async def test_a_report_that_was_started_is_said_to_be(world: World) -> None:
         world, extra=EXTRA_TOOLS, script={"make_report": {"status": "started", "message": "It takes a minute."}}
     )
     answer = await dialogue.say("make a report on Brand Search for October")
-    made = "I have a report made on **Brand Search**, {}: it is posted in this thread."
+    made = "I am having a report made on **Brand Search**, {}; it will be posted in this thread."
     assert answer == f"{made.format('October')} It takes a minute."
     dialogue.script["make_report"] = {"status": "started", "period": "October 2026", "days": "1 to 31 October 2026"}
     answer = await dialogue.say("make a report on Brand Search for October")
