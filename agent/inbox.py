@@ -155,25 +155,25 @@ class Inbox:
         it, which is no reason to answer by itself.
         """
         payload = _payload(signal)
-        message_id, text = str(payload["id"]), payload.get("text")
+        message_id, deleted = str(payload["id"]), bool(payload["deleted"])
         message = await self._transcript.taken(thread, message_id)
-        if message is None:
-            return
+        again = None if deleted else (await self._transcript.get(thread, [signal.dedup_key])).get(signal.dedup_key)
+        if message is None or (again is None and not deleted):
+            return  # forgotten meanwhile
         author = message.author or SYSTEM
-        if await self._transcript.taken(thread, message_id, by_run=ctx.run_id) is not None:
-            told = "deleted" if text is None else "changed; its place has what it says now"
-            self._notice(thread, f"message {message_id} of {person(author)} was {told}", signal, taken, ctx)
-            if text is not None:
-                ctx.write(reworded(thread, message_id, str(text), files=message.files))
-            return
-        told = "deleted" if text is None else "changed; what it says now follows"
+        ours = await self._transcript.taken(thread, message_id, by_run=ctx.run_id) is not None
+        follows = "its place has what it says now" if ours else "what it says now follows"
+        told = "deleted" if deleted else f"changed; {follows}"
         news = taken.news
         self._notice(thread, f"message {message_id} of {person(author)} was {told}", signal, taken, ctx)
+        if ours:
+            if again is not None:
+                ctx.write(reworded(thread, message_id, again.text, files=again.files))
+            return
         taken.news = news
-        if text is not None:
+        if again is not None:
             # Its author's own words: in the notice itself they would pass for the system's.
-            again = Message(role="user", parts=(Text(text=str(text)),), author=author, heard=True)
-            ctx.write(added(thread, signal.dedup_key, again, position=taken.position, run_id=ctx.run_id))
+            ctx.write(taken_in(thread, signal.dedup_key, author=author, position=taken.position, run_id=ctx.run_id))
             taken.position += 1
 
     def _task(self, thread: Thread, signal: Signal, taken: _Taken, ctx: StepContext) -> None:

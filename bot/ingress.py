@@ -19,7 +19,7 @@ from bot.overheard import Overheard
 from bot.thread_commands import ThreadCommands
 from workflows import Engine
 from workflows.dedup import DedupCache
-from workflows.storage import Delete, Insert, Update
+from workflows.storage import Delete, Insert, Update, Write
 from workflows.storage.tables import RECEIVED
 
 LIMIT = 100_000
@@ -165,14 +165,20 @@ class Ingress:
         taken = await self._transcript.taken(changed.thread, changed.id)
         if taken is None or taken.text == changed.text:
             return
+        key = f"edit:{changed.thread.channel}:{changed.id}:{changed.at}"
+        if changed.text is None:
+            writes: list[Write] = [withdrawn(changed.thread, changed.id)]
+        else:  # the words are in the transcript alone, where they can be forgotten
+            again = taken.model_copy(update={"parts": (Text(text=changed.text[:LIMIT]), *taken.files), "heard": True})
+            writes = [arrived(changed.thread, key, again)]
         await self._engine.signal_with_start(
             self._agent.turn,
             tenant=changed.thread.tenant,
             key=changed.thread.key,
             name="edit",
-            dedup_key=f"edit:{changed.thread.channel}:{changed.id}:{changed.at}",
-            payload={"id": changed.id, "text": None if changed.text is None else changed.text[:LIMIT]},
-            writes=[] if changed.text is not None else [withdrawn(changed.thread, changed.id)],
+            dedup_key=key,
+            payload={"id": changed.id, "deleted": changed.text is None},
+            writes=writes,
         )
 
     async def _left(self, me: Credentials, left: Left) -> None:

@@ -51,6 +51,12 @@ def card_blocks(card: Card) -> Blocks:
     return blocks
 
 
+def small_card(card: Card) -> Blocks:
+    """The card without its facts, where Slack refuses the whole one: it can still be decided."""
+    title = shortened(escaped(neutral(card.evidence.title)), 1000)
+    return [_section(text=_mrkdwn(f"*{HEADLINES[card.state]}*\n{title}", 3000)), _buttons(card)]
+
+
 def _person(user_id: str) -> str:
     return f"<@{user_id}>" if user_id.startswith(("U", "W")) else escaped(user_id)
 

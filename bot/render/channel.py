@@ -15,7 +15,7 @@ from agent.reports import LostPlace
 from agent.reports.document import Document, Grid
 from agent.thread import Thread
 from bot.clients import Clients, code_of
-from bot.render.cards import card_blocks, card_text
+from bot.render.cards import card_blocks, card_text, small_card
 from bot.render.documents import document_blocks, document_csv, document_markdown, left_out
 from bot.render.drafts import Drafts
 from bot.render.feedback import feedback_block
@@ -182,7 +182,9 @@ class SlackChannel:
     # Cards
 
     async def ask(self, thread: Thread, card: Card, *, notes: Notes) -> str:
-        post = Post(thread, f"approval:{card.approval_id}", 0, card_text(card), card_blocks(card))
+        post = Post(
+            thread, f"approval:{card.approval_id}", 0, card_text(card), card_blocks(card), smaller=small_card(card)
+        )
         with _refusals():
             return await self._posting.once(post, notes)
 

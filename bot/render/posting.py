@@ -70,6 +70,8 @@ class Post:
     words: str = ""
     below: Sequence[dict[str, Any]] = ()
     comment: str = ""
+    smaller: Sequence[dict[str, Any]] = ()
+    """Blocks to show where `blocks` are refused, of a message that is nothing without any."""
 
     @property
     def source(self) -> str:
@@ -149,7 +151,10 @@ class Posting:
         """Blocks, or plain text where Slack refuses them. Raises SlackApiError where it refuses that as well."""
         client = await self.client(post.thread.tenant)
         await self._turn(post.thread)
-        for shown in ({"text": post.text, "blocks": [*post.blocks, *post.below]}, {"text": post.plain or post.text}):
+        forms: list[dict[str, Any]] = [{"text": post.text, "blocks": [*post.blocks, *post.below]}]
+        if post.smaller:
+            forms.append({"text": post.text, "blocks": list(post.smaller)})
+        for shown in (*forms, {"text": post.plain or post.text}):
             self._check_deadline(at)
             request = client.chat_postMessage(
                 channel=post.thread.channel, thread_ts=post.thread.root or None, metadata=post.metadata, unfurl_links=False,
@@ -160,7 +165,7 @@ class Posting:
             except SlackApiError as error:
                 if error.response.get("error") not in REFUSED_FORMS or "blocks" not in shown:
                     raise
-        raise AssertionError("both ways of showing a post were tried")
+        raise AssertionError("all ways of showing a post were tried")
 
     async def _turn(self, thread: Thread) -> None:
         """Wait for this channel's next place, if it comes soon. Nothing was sent otherwise, and the run waits."""

@@ -148,6 +148,17 @@ async def test_of_two_people_who_click_at_once_one_decides_and_the_other_is_told
     assert ("Approved by @Ada" if approved else "Denied by @Chloe") in settled["plain"]
 
 
+async def test_a_card_that_slack_refuses_is_shown_smaller_and_can_still_be_decided(bench: Bench) -> None:
+    await bench.people.fault("chat.postMessage", "error", error="invalid_blocks")
+    ts, shown = await ask(bench)
+    assert clickable(shown)
+    assert "from €120.00 to €150.00" in shown["plain"]
+    await bench.people.click("#campaigns", shown["ts"], APPROVE, "@ada")
+    await bench.answer(ts, count=3)
+    await bench.idle()
+    assert await changes(bench) == [("daily_budget_micros", "150000000")]
+
+
 async def test_a_denial_changes_nothing_and_the_agent_says_so(bench: Bench) -> None:
     ts, shown = await ask(bench)
     await bench.people.click("#campaigns", shown["ts"], DENY, "@ada")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from agent.messages import Transcript
+from agent.messages import MESSAGES, Transcript
 from agent.models.base import Finished, Message, ModelEvent, ModelRequest, Text, TextDelta
 from agent.thread import Thread
 from bot.emulator.messages import Message as SlackMessage
@@ -245,6 +245,12 @@ class TestSeveralPeople:
         assert "You can ask, for example" in (await bench.answer(root))["plain"]
 
 
+async def keys(bench: Bench, root: str) -> list[str]:
+    """Of the edits of a thread that are in its transcript."""
+    rows = await bench.service.store.read(Select(MESSAGES, {"tenant": NORTHWIND, "thread": f"{CHANNEL}:{root}"}))
+    return [row["id"] for row in rows if row["id"].startswith("edit:")]
+
+
 class TestEdits:
     async def test_an_edit_of_what_was_taken_in_is_told_later_and_runs_nothing(
         self, bench: Bench, listener: Listener
@@ -266,6 +272,22 @@ class TestEdits:
         ]
         assert [message.heard for message in said] == [False, False, True, False]
         assert [message.notice for message in said] == [False, True, False, False]
+
+    async def test_the_new_words_are_kept_in_the_transcript_alone(self, bench: Bench, listener: Listener) -> None:
+        """Where they can be forgotten, which an inbox can't."""
+        root = await bench.asked("@Threadline how are we?")
+        await bench.answer(root)
+        await bench.people.edit_message("#campaigns", "@ada", root, "@Threadline I meant the aardvarks")
+        await bench.settled(channel=CHANNEL)
+        runs = await bench.idle()
+        inboxes = [
+            await bench.service.store.signal_payload(run.run_id, key) for run in runs for key in await keys(bench, root)
+        ]
+        assert [each for each in inboxes if each is not None]
+        assert not [each for each in inboxes if each is not None and b"aardvark" in each]
+        said = await bench.people.command("#campaigns", "@ada", "/threadline", "forget this channel")
+        assert "forgotten" in said["response"]["text"]
+        assert await keys(bench, root) == []
 
     @pytest.mark.parametrize("how", ["edited", "deleted"])
     async def test_a_turn_goes_by_what_its_message_says_now(self, bench: Bench, how: str) -> None:
