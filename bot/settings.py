@@ -82,6 +82,11 @@ class Settings(BaseSettings):
             _check_url(name, url)
         if not self.slack_api_url.startswith(("http://", "https://")):
             raise ValueError("SLACK_API_URL must begin with https:// (or http:// for a local Slack)")
+        if self.public_url and not self.public_url.startswith(("http://", "https://")):
+            raise ValueError("THREADLINE_PUBLIC_URL must begin with https://; admins are sent there, and Slack back")
+        self._check_token()
+        if self.tenant_concurrency is not None and self.tenant_concurrency > self.concurrency:
+            raise ValueError("THREADLINE_TENANT_CONCURRENCY is more than THREADLINE_CONCURRENCY, which is all there is")
         if bool(self.slack_client_id) != bool(self.slack_client_secret.get_secret_value()):
             raise ValueError("SLACK_CLIENT_ID and SLACK_CLIENT_SECRET go together: set both or neither")
         app_token = self.slack_app_token.get_secret_value()
@@ -90,6 +95,15 @@ class Settings(BaseSettings):
         if self.environment == "production":
             self._production()
         return self
+
+    def _check_token(self) -> None:
+        token = self.slack_bot_token.get_secret_value()
+        if token.startswith("xoxe."):
+            raise ValueError(
+                "SLACK_BOT_TOKEN is one that expires; leave it empty, and install by SLACK_CLIENT_ID and SLACK_CLIENT_SECRET"
+            )
+        if token and not token.startswith("xoxb-"):
+            raise ValueError("SLACK_BOT_TOKEN is no bot token: they begin with xoxb-")
 
     def _production(self) -> None:
         needed = {

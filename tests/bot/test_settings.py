@@ -56,6 +56,10 @@ def test_production_starts_with_what_it_needs() -> None:
         ({"THREADLINE_LOG_LEVEL": "loud"}, "THREADLINE_LOG_LEVEL: must be"),
         ({"REDIS_URL": "localhost:6379"}, "REDIS_URL must begin with redis://"),
         ({"OTEL_EXPORTER_OTLP_ENDPOINT": "collector:4317"}, "OTEL_EXPORTER_OTLP_ENDPOINT must begin with http://"),
+        ({"THREADLINE_PUBLIC_URL": "threadline.example.com"}, "THREADLINE_PUBLIC_URL must begin with https://"),
+        ({"SLACK_BOT_TOKEN": "hello"}, "SLACK_BOT_TOKEN is no bot token: they begin with xoxb-"),
+        ({"SLACK_BOT_TOKEN": "xoxe.xoxb-1-abc"}, "SLACK_BOT_TOKEN is one that expires"),
+        ({"THREADLINE_TENANT_CONCURRENCY": "50"}, "THREADLINE_TENANT_CONCURRENCY is more than THREADLINE_CONCURRENCY"),
     ],
 )  # fmt: skip
 def test_each_mistake_is_named_with_what_to_do(changes: dict[str, Any], words: str) -> None:
