@@ -42,3 +42,20 @@ async def test_a_store_can_be_closed_after_its_server_is_gone(private_postgres: 
     await until(away, "the store to notice")
     async with asyncio.timeout(10):
         await store.close()
+
+
+async def test_a_statement_that_is_under_way_when_its_store_is_closed_does_not_hold_it_up(postgres_url: str) -> None:
+    """A worker gives up a step that ignores its cancellation, and what that step does later must not keep the process from leaving."""
+    store = PostgresStore(postgres_url, pool_size=2)
+    await store.open()
+    slow = asyncio.create_task(store._fetch("select pg_sleep(0.5)"))
+    await until(lambda: len(_idle(store)) == 0, "the statement to be under way")
+    async with asyncio.timeout(20):
+        await store.close()
+    assert len(await slow) == 1
+
+
+def _idle(store: PostgresStore) -> list[Any]:
+    kept: Any = store._pool
+    idle: list[Any] = kept._idle
+    return idle

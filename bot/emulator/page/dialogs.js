@@ -54,8 +54,17 @@ export async function drawModal() {
   if (!dialog.open) dialog.showModal();
 }
 
+// Each below its own field, as Slack shows them.
+function showErrors(form, errors) {
+  for (const [block, text] of Object.entries(errors)) {
+    const label = [...form.querySelectorAll("[data-block]")].find((one) => one.dataset.block === block);
+    (label || form).append(el("span", { class: "problem", role: "alert" }, text));
+  }
+}
+
 async function submit(event, view, form, problem) {
   event.preventDefault();
+  form.querySelectorAll("label .problem").forEach((one) => one.remove());
   const values = {};
   for (const label of form.querySelectorAll("[data-block]")) {
     const input = label.querySelector("input, textarea, select[multiple]");
@@ -64,7 +73,7 @@ async function submit(event, view, form, problem) {
   const answer = await trying(() => call("POST", "views", { body: { user: store.me, view_id: view.id, values } }));
   if (!answer) return;
   if (!answer.ok) problem.textContent = `${store.state.app.name} did not answer (${answer.problem}).`;
-  else if (answer.response.includes('"errors"')) problem.textContent = Object.values(JSON.parse(answer.response).errors).join(" ");
+  else if (answer.response.includes('"errors"')) showErrors(form, JSON.parse(answer.response).errors);
   else if (answer.response.includes('"update"')) {
     delete byId("dialog").dataset.view;
     await drawModal();

@@ -60,8 +60,10 @@ def _actions(slack: Slack, block: Json) -> str:
 
 def _input(slack: Slack, block: Json) -> str:
     block_id = html.escape(str(block.get("block_id", "")))
-    label = text_html(slack, block.get("label"))
-    return f'<label data-block="{block_id}">{label}{element_html(slack, block.get("element") or {})}</label>'
+    optional = ' <span class="aside">(optional)</span>' if block.get("optional") else ""
+    hint = f'<span class="aside">{text_html(slack, block["hint"])}</span>' if block.get("hint") else ""
+    field = element_html(slack, block.get("element") or {})
+    return f'<label data-block="{block_id}">{text_html(slack, block.get("label"))}{optional}{field}{hint}</label>'
 
 
 def _task(slack: Slack, task: Json) -> str:

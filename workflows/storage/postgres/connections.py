@@ -19,6 +19,7 @@ class Connections:
         self._free = asyncio.Semaphore(size)
         self._idle: list[Any] = []
         self._closed = False
+        self._releasing: set[asyncio.Future[None]] = set()
 
     async def take(self) -> Any:
         """A connection nobody else uses; `keep` or `discard` it afterwards. Raises what asyncpg's pool raises, TimeoutError."""
@@ -47,7 +48,12 @@ class Connections:
 
     def keep(self, connection: Any) -> None:
         """Give back one that is in order, for the next statement."""
-        self._idle.append(connection)
+        if self._closed:  # nobody takes it any more, and closing waits for it
+            task = asyncio.ensure_future(self._pool.release(connection))
+            self._releasing.add(task)
+            task.add_done_callback(self._releasing.discard)
+        else:
+            self._idle.append(connection)
         self._free.release()
 
     async def discard(self, connection: Any) -> None:
@@ -59,6 +65,7 @@ class Connections:
 
     async def close(self) -> None:
         """Close all; those in use when they are given back."""
+        self._closed = True
         while self._idle:
             await self._pool.release(self._idle.pop())  # which does nothing for one that it has taken back
         await self._pool.close()
