@@ -5,38 +5,43 @@ import sys
 from typing import Any
 
 import structlog
+from structlog.stdlib import ProcessorFormatter
 
 from workflows.tracing import redact
 
+_STAMP = structlog.processors.TimeStamper(fmt="iso", utc=True)
+
 
 def configure_logs(level: str, *, people: bool) -> None:
-    """Set up structlog. `people`: lines for a terminal instead of JSON."""
-    number = getattr(logging, level.upper())
-    logging.basicConfig(level=logging.ERROR, stream=sys.stderr, format="%(levelname)s %(name)s %(message)s")
-    for handler in logging.getLogger().handlers:
-        handler.addFilter(_redacting)
-    renderer: Any = structlog.dev.ConsoleRenderer() if people else structlog.processors.JSONRenderer()
+    """Set up structlog, and libraries' own loggers in the same form, errors only. `people`: lines for a terminal instead of JSON."""
     structlog.configure(
         processors=[
             structlog.contextvars.merge_contextvars,
             structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(fmt="iso", utc=True),
-            structlog.processors.format_exc_info,
-            _redacted,
-            renderer,
+            _STAMP,
+            *_last(people=people),
         ],
-        wrapper_class=structlog.make_filtering_bound_logger(number),
+        wrapper_class=structlog.make_filtering_bound_logger(getattr(logging, level.upper())),
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
         cache_logger_on_first_use=True,
     )
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(library_lines(people=people))
+    logging.basicConfig(level=logging.ERROR, handlers=[handler], force=True)
+
+
+def library_lines(*, people: bool) -> logging.Formatter:
+    """How what a library logs is written: as our own lines are, with the name of its logger."""
+    return ProcessorFormatter(
+        foreign_pre_chain=[structlog.stdlib.add_log_level, structlog.stdlib.add_logger_name, _STAMP],
+        processors=[ProcessorFormatter.remove_processors_meta, *_last(people=people)],
+    )
+
+
+def _last(*, people: bool) -> tuple[Any, ...]:
+    renderer: Any = structlog.dev.ConsoleRenderer() if people else structlog.processors.JSONRenderer()
+    return structlog.processors.format_exc_info, _redacted, renderer
 
 
 def _redacted(logger: Any, method: str, event: Any) -> Any:
     return redact(dict(event))
-
-
-def _redacting(record: logging.LogRecord) -> bool:
-    """Libraries' own messages pass the same patterns."""
-    record.msg = redact(record.getMessage())
-    record.args = ()
-    return True

@@ -93,10 +93,10 @@ async def _readyz(request: web.Request) -> web.Response:
     """It can take messages: its store answers, and in Socket Mode it has a connection."""
     try:
         await request.app[ENGINE].store.ping()
-        if not request.app[CONNECTED]():
-            raise ConnectionError
     except Exception as error:
         return web.json_response({"ok": False, "error": f"{type(error).__name__}"}, status=503)
+    if not request.app[CONNECTED]():
+        return web.json_response({"ok": False, "error": "no connection to Slack is open"}, status=503)
     return web.json_response({"ok": True})
 
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from bot.emulator.signing import signature_headers
 from bot.installs import KEPT_EVENTS
-from bot.logs import _redacting
+from bot.logs import library_lines
 from tests.bot.bench import CLIENT_SECRET, HARBOR, NORTHWIND, SECRET, TOKEN, Bench, envelope, message_event
 from tests.servers import PostgresServer
 from tests.waiting import until
@@ -301,8 +301,9 @@ async def test_logs_hold_no_secret(bench: Bench, caplog: pytest.LogCaptureFixtur
         await bench.idle()
     token = await bench.service.installs.credentials(HARBOR)
     assert token is not None
-    assert all(_redacting(record) for record in caplog.records)
-    written = "\n".join([*map(str, lines), *(record.getMessage() for record in caplog.records)])
+    libraries = [library_lines(people=False).format(record) for record in caplog.records]
+    assert all(isinstance(json.loads(line), dict) for line in libraries), "each is one line of JSON"
+    written = "\n".join([*map(str, lines), *libraries])
     assert "request_refused" in written
     assert "app_installed" in written
     for secret in (SECRET, TOKEN, CLIENT_SECRET, token.token, signed["X-Slack-Signature"]):
