@@ -56,7 +56,7 @@ async def test_a_command_and_a_click_belong_to_the_organization(bench: Bench) ->
     """A command says that it is org-wide with a string, a click with a boolean."""
     await installed(bench)
     typed = await bench.people.command("#performance", "@kenji", "/summaries", "every monday 9:00")
-    assert "I post a campaign summary here" in typed["response"]["text"]
+    assert "I will post a campaign summary here" in typed["response"]["text"]
     assert await bench.service.desk.scheduled(tenant=ORG, channel="C0MERIDIANPERFORMANCE") is not None
     ts = await asked(bench, "#launches", "@noor", "pause Brand Search")
 

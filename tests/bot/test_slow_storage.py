@@ -83,7 +83,7 @@ async def view(bench: Bench, user: str, containing: str) -> Json:
     "command, text, end",
     [
         ("/report", "last week", "Making the report on all campaigns"),
-        ("/summaries", "every monday 9:00", "I post a campaign summary here"),
+        ("/summaries", "every monday 9:00", "I will post a campaign summary here"),
         ("/threadline", "status", "I am not working on anything here"),
     ],
 )

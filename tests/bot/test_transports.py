@@ -38,7 +38,7 @@ async def test_a_direct_message_is_answered(bench: Bench) -> None:
 async def test_a_command_answers_at_once_to_whoever_typed_it(bench: Bench) -> None:
     answer = await bench.people.command("#campaigns", "@ada", "/summaries", "every monday 9:00")
     assert (answer["status"], answer["problem"]) == (200, "")
-    assert "I post a campaign summary here" in answer["response"]["text"]
+    assert "I will post a campaign summary here" in answer["response"]["text"]
     assert answer["response"]["response_type"] == "ephemeral"
 
 
