@@ -358,7 +358,10 @@ class TestEdits:
         await bench.post_json(envelope(first), url=url)
         await bench.post_json(envelope(edited), url=url)
         await bench.answer(root, count=2)
-        assert any(text == "figures?" for _, _, text in listener.shown)
+        await bench.idle()
+        await bench.people.post_message("#campaigns", "@ada", "well?", thread_ts=root)
+        await bench.answer(root, count=3)
+        assert "figures?" in [message.text for message in listener.requests[-1].messages]
 
 
 class TestStrangers:

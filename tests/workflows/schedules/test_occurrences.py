@@ -140,7 +140,7 @@ def test_a_clock_of_the_version_before_moves_on_by_one_column() -> None:
     assert replace(HOURLY, due_at=None).due == NINE
 
 
-@settings(deadline=None)  # a loaded machine is no fault
+@settings(deadline=None, derandomize=True)  # a loaded machine is no fault
 @given(
     st.sampled_from(["0 * * * *", "30 1 * * *", "*/7 * * * *", "@every 11m"]),
     st.sampled_from(["UTC", "Europe/Berlin", "America/New_York"]),
