@@ -29,9 +29,12 @@ class Listener:
 
     def __init__(self) -> None:
         self.requests: list[ModelRequest] = []
+        self.gate = asyncio.Event()
+        self.gate.set()
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
         self.requests.append(request)
+        await self.gate.wait()
         text = f"Answer {len(self.requests)}."
         yield TextDelta(text=text)
         yield Finished(message=Message(role="assistant", parts=(Text(text=text),)), stop="end")
@@ -346,22 +349,18 @@ class TestEdits:
         assert len(await bench.idle()) == runs
 
     async def test_an_edit_before_it_is_taken_in_is_what_counts(self, bench: Bench, listener: Listener) -> None:
+        listener.gate.clear()
         root = await bench.asked("@Threadline hello")
-        await bench.answer(root)
-        service, url = await bench.replica()
-        del service
-        first = message_event("numbers?", ts=later(root, 2), channel=CHANNEL, user="U0ADA", thread_ts=root)
-        edited = {
-            "type": "message", "subtype": "message_changed", "channel": CHANNEL, "ts": later(root, 3), "event_ts": later(root, 3),
-            "message": {**first, "text": "figures?"}, "previous_message": first,
-        }  # fmt: skip
-        await bench.post_json(envelope(first), url=url)
-        await bench.post_json(envelope(edited), url=url)
+        await until(lambda: len(listener.requests) == 1, "the turn to be at its answer, which takes in no more")
+        reply = await bench.people.post_message("#campaigns", "@ada", "numbers?", thread_ts=root)
+        await bench.people.edit_message("#campaigns", "@ada", reply, "figures?")
+        await bench.settled(channel=CHANNEL)
+        listener.gate.set()
         await bench.answer(root, count=2)
-        await bench.idle()
-        await bench.people.post_message("#campaigns", "@ada", "well?", thread_ts=root)
-        await bench.answer(root, count=3)
-        assert "figures?" in [message.text for message in listener.requests[-1].messages]
+        said = [text for _, _, text in listener.shown]
+        assert "figures?" in said
+        assert "numbers?" not in said
+        assert not [message for message in listener.requests[-1].messages if message.notice]
 
 
 class TestStrangers:
