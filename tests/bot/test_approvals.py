@@ -159,6 +159,17 @@ async def test_a_card_that_slack_refuses_is_shown_smaller_and_can_still_be_decid
     assert await changes(bench) == [("daily_budget_micros", "150000000")]
 
 
+async def test_an_approved_change_that_is_above_the_cap_by_then_is_not_done_and_the_card_says_so(bench: Bench) -> None:
+    ts, shown = await ask(bench)
+    await PreferenceBook(bench.service.store).change(NORTHWIND, Preferences(spend_cap_micros=1_000_000), by="U0ADA")
+    await bench.people.click("#campaigns", shown["ts"], APPROVE, "@ada")
+    answer = await bench.answer(ts, count=3)
+    await bench.idle()
+    assert "above the cap" in answer["plain"]
+    assert await changes(bench) == []
+    assert "It was not done" in (await card(bench, ts))["plain"]
+
+
 async def test_a_denial_changes_nothing_and_the_agent_says_so(bench: Bench) -> None:
     ts, shown = await ask(bench)
     await bench.people.click("#campaigns", shown["ts"], DENY, "@ada")

@@ -9,7 +9,7 @@ from agent.channel import Card, Decision
 from agent.models.base import Person
 from agent.tools import Evidence
 from bot.emulator.blocks import check_blocks
-from bot.render.cards import APPROVE, DENY, DENY_WHY, STATES, card_blocks, card_text
+from bot.render.cards import APPROVE, DENY, DENY_WHY, OUTCOMES, STATES, card_blocks, card_text
 
 ADA = Person(id="U0ADA", name="Ada")
 FACTS = (("Campaign", "Brand Search"), ("Now", "€120.00 a day"), ("Then", "€150.00 a day"))
@@ -47,6 +47,15 @@ def test_only_a_pending_card_can_be_clicked() -> None:
     assert buttons(card_blocks(card())) == [APPROVE, DENY, DENY_WHY]
     for state in STATES:
         assert buttons(card_blocks(card(state))) == []  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("outcome", [None, *OUTCOMES])
+def test_an_approved_card_says_what_came_of_it_and_no_longer_asks(outcome: Any) -> None:
+    blocks = card_blocks(card("approved", by_user="U0BEN", outcome=outcome))
+    assert [words for words in OUTCOMES.values() if words in shown(blocks)] == ([OUTCOMES[outcome]] if outcome else [])
+    assert "Approval needed" not in shown(blocks)
+    assert "expires" not in shown(blocks)
+    check_blocks(blocks)
 
 
 @pytest.mark.parametrize(

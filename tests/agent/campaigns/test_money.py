@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.campaigns import format_micros, parse_micros
+from agent.campaigns.money import read_amount
 
 
 @pytest.mark.parametrize(
@@ -44,3 +45,20 @@ def test_cents_survive_a_round_trip(cents: int) -> None:
     micros = cents * 10_000
     text = format_micros(micros, "EUR").removeprefix("€").replace(",", "")
     assert parse_micros(text, "EUR") == micros
+
+
+@pytest.mark.parametrize(
+    ("text", "euros"),
+    [
+        ("600", "600"), ("600.5", "600.5"), ("600,50", "600.5"), ("1.200", "1200"), ("1,200", "1200"), ("1,200.50", "1200.5"),
+        ("1.200,50", "1200.5"), ("1 200,50", "1200.5"), ("€600", "600"), ("600 EUR", "600"), ("1.200.000", "1200000"), ("1'200", "1200"),
+    ],
+)  # fmt: skip
+def test_amounts_are_read_as_people_write_them(text: str, euros: str) -> None:
+    assert read_amount(text, "EUR") == int(float(euros) * 1_000_000)
+
+
+@pytest.mark.parametrize("text", ["", "a lot", "-3", "1e5", "600 USD", "12..3", "0", "NaN", "10.005,123", "5%"])
+def test_what_people_write_that_is_no_amount_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match=r"amount|finer|above zero"):
+        read_amount(text, "EUR")
