@@ -16,7 +16,7 @@ from workflows.storage.base import NewRun, RunRow, Signal
 from workflows.storage.schema import Write
 from workflows.tracing.base import Span
 from workflows.tracing.tracer import current_span
-from workflows.values import encode_plain
+from workflows.values import check_ids, encode_plain
 
 if TYPE_CHECKING:
     from workflows.definition.graph import Workflow
@@ -207,10 +207,11 @@ class StepContext:
         """Commit a fact of this step at once, under the fence; later tries read it with `noted`. `value` is JSON-able.
 
         The first value under a name stays: noting it again, as a later try does, changes nothing. Raises InputError for a name under
-        which the engine keeps facts of its own.
+        which the engine keeps facts of its own, or that can be no key in storage.
         """
         if name.partition("#")[0] in OWN_NOTES:
             raise InputError(f"step {self.path} can't note {name!r}: the engine keeps facts of its own under that name")
+        check_ids(name)
         self.attached.observed = True
         await self._host.note(self.path, name, value, writes)
 

@@ -37,6 +37,12 @@ async def notes_too_deep(n: int, ctx: StepContext) -> int:
 
 
 @step(effect=READ)
+async def notes_under_no_name(n: int, ctx: StepContext) -> int:
+    await ctx.note("fo\0und", n)
+    return n
+
+
+@step(effect=READ)
 async def asks_too_deep(n: int, ctx: StepContext) -> int:
     answer: int = await ctx.suspend(DEEP, resume=int)
     return answer
@@ -57,7 +63,15 @@ class TestSteps:
     @pytest.mark.store_only("Temporal carries values and failures in a form of its own")
     @pytest.mark.parametrize(
         "fault",
-        [gives_too_deep, bails_too_deep, notes_too_deep, asks_too_deep, says_half_a_pair, keeps_half_a_pair],
+        [
+            gives_too_deep,
+            bails_too_deep,
+            notes_too_deep,
+            notes_under_no_name,
+            asks_too_deep,
+            says_half_a_pair,
+            keeps_half_a_pair,
+        ],
         ids=lambda each: each.id,
     )
     async def test_it_fails_by_it_and_what_was_done_is_undone(self, boot: Boot, fault: Any) -> None:
