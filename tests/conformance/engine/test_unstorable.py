@@ -121,3 +121,10 @@ async def test_an_id_or_key_that_no_store_takes_is_refused(boot: Boot, bad: str)
             with pytest.raises(InputError, match="no id or key"):
                 await engine.signal(run.id, name, 1, dedup_key=dedup_key)
         assert [each.run_id for each in await engine.runs(tenant="default")] == [run.id]
+
+
+async def test_a_note_under_a_name_that_no_store_takes_is_refused_where_it_is_given(boot: Boot) -> None:
+    flow = workflow("w").then(notes_under_no_name).commit()
+    async with boot(flow) as engine:
+        with pytest.raises(RunFailedError, match="no id or key"):
+            await (await engine.start(flow, 1)).result(timeout=10)
