@@ -19,6 +19,7 @@ FEEDBACK = Table(
         Column("rating", "text"),
         Column("reason", "text", null=True),
         Column("at", "time", default="now"),
+        Column("thread", "text", null=True),
     ),
     ("tenant", "run_id", "user_id"),
     (Index("feedback_trace", ("tenant", "trace_id")),),
@@ -38,10 +39,13 @@ class Feedback(BaseModel):
     at: datetime
 
 
-def rated(tenant: str, run_id: str, *, trace_id: str, user_id: str, rating: Rating, at: datetime) -> Insert:
+def rated(
+    tenant: str, run_id: str, *, thread: str | None, trace_id: str, user_id: str, rating: Rating, at: datetime
+) -> Insert:
     """Somebody rates an answer, or thinks otherwise now: the reason of before is gone with it."""
     values = {
         "tenant": tenant, "run_id": run_id, "user_id": user_id, "trace_id": trace_id, "rating": rating, "reason": None, "at": at,
+        "thread": thread,
     }  # fmt: skip
     return Insert(FEEDBACK, values, on_conflict="replace")
 

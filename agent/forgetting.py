@@ -1,22 +1,107 @@
-"""Forgetting: everything that was said in a channel is deleted, for good."""
+"""Forgetting: everything that was said in a channel is deleted, for good, as a workflow."""
 
-from agent.messages import MESSAGES, PARTICIPATION
-from agent.stops import STOPS
-from agent.thread import Thread
-from workflows.storage import Delete, Select, Store
+from datetime import datetime
+from uuid import uuid5
 
-CONVERSATION = (MESSAGES, STOPS, PARTICIPATION)
-"""Participation last: it is where the threads of a channel are found, also after a half-done forgetting."""
+from pydantic import BaseModel, ConfigDict
+
+from agent import approvals
+from agent.channel import Channel
+from agent.feedback import FEEDBACK
+from agent.loop import Agent
+from agent.messages import MESSAGES, PARTICIPATION, Transcript
+from agent.stops import LIVE, STOPS, Stopper
+from workflows import Effect, Engine, FailedRun, Retry, Run, StepContext, Workflow, step, workflow
+from workflows.ids import NAMESPACE
+from workflows.storage import Delete, Is, Select
+from workflows.storage.tables import APPROVALS, DEAD_SIGNALS
+
+PATIENCE = Retry(times=60, base=0.1, cap=10)
+"""For work that was told to stop: it ends within moments, or when a dead worker's lease has run out."""
 
 
-async def forget_channel(store: Store, tenant: str, channel: str) -> int:
-    """Delete what is stored of a channel's conversations; returns how many there were.
+class StillWorkingError(Exception):
+    """Something in the channel has not ended yet; what it writes would outlive the forgetting."""
 
-    Killed half way, it can be asked for again. Raises StoreUnavailableError.
+
+class Place(BaseModel):
+    """What is to be forgotten: what was said in `channel` up to `asked_at`, when somebody wanted it forgotten."""
+
+    model_config = ConfigDict(frozen=True)
+
+    channel: str
+    asked_at: datetime
+
+    @property
+    def under(self) -> str:
+        """How the keys of its threads begin."""
+        return f"{self.channel}:"
+
+
+class Forgetting:
+    """Stops what goes on in a channel, waits until it has ended, and deletes what is stored of its conversations.
+
+    What is said meanwhile stays, and is answered. Run again after a kill, each step finds what is left.
     """
-    rows = await store.read(Select(PARTICIPATION, {"tenant": tenant}))
-    keys = [row["thread"] for row in rows if Thread.of(tenant, row["thread"]).channel == channel]
-    for key in keys:
-        for table in CONVERSATION:
-            await store.write(Delete(table, {"tenant": tenant, "thread": key}))
-    return len(keys)
+
+    def __init__(self, engine: Engine, agent: Agent, channel: Channel) -> None:
+        self._engine = engine
+        self._store = engine.store
+        self._agent = agent
+        self._channel = channel
+        self._stopper = Stopper(engine, turn=agent.turn.id)
+        self.workflow: Workflow[str, int] = (
+            workflow("forget-channel")
+            .then(step(id="stop", effect=Effect.IDEMPOTENT)(self._stop))
+            .then(step(id="wait", effect=Effect.READ, retry=PATIENCE)(self._wait))
+            .then(step(id="delete", effect=Effect.IDEMPOTENT)(self._delete))
+            .commit()
+        )
+
+    async def forget(self, tenant: str, channel: str, *, key: str) -> Run[int]:
+        """Begin; the run's result is the number of conversations. The same `key` is the same run. Raises StoreUnavailableError."""
+        run_id = str(uuid5(NAMESPACE, f"forget/{tenant}/{channel}/{key}"))
+        return await self._engine.start(self.workflow, channel, tenant=tenant, run_id=run_id)
+
+    async def _stop(self, channel: str, ctx: StepContext) -> Place:
+        place = Place(channel=channel, asked_at=await self._store.now())
+        transcript = Transcript(self._store)
+        for thread in await self._stopper.live(ctx.tenant, channel):
+            await self._stopper.stop(thread, message_id=await transcript.last_said(thread), by="")
+        for approval in await approvals.waiting(self._store, ctx.tenant):
+            if approval.thread.channel == channel:
+                await self._withdraw(approval)
+        return place
+
+    async def _withdraw(self, approval: approvals.Approval) -> None:
+        """Nobody can decide it any more, and its card says so."""
+        await self._store.write(approvals.withdrawn(approval.thread.tenant, approval.id))
+        known = await approvals.find(self._store, approval.thread.tenant, approval.id)
+        if known is not None and known.message_id is not None:
+            await self._channel.settle(known.thread, known.message_id, known.card)
+
+    async def _wait(self, place: Place, ctx: StepContext) -> Place:
+        turns = await self._engine.runs(tenant=ctx.tenant, workflow=self._agent.turn.id, states=LIVE, limit=1000)
+        notices = await self._engine.runs(tenant=ctx.tenant, workflow=self._agent.notice.id, states=LIVE, limit=1000)
+        of_turns = [run.key for run in turns if run.created_at <= place.asked_at]
+        of_notices = [FailedRun.model_validate_json(run.input).key for run in notices if run.input]
+        if any((key or "").startswith(place.under) for key in (*of_turns, *of_notices)):
+            raise StillWorkingError(f"work in {place.channel} has not ended yet")
+        return place
+
+    async def _delete(self, place: Place, ctx: StepContext) -> int:
+        here, past = Is("starts with", place.under), Is("<=", place.asked_at)
+        # Last, since it is where the threads are counted, also after a half-done deletion.
+        threads = {"tenant": ctx.tenant, "thread": here, "since": past}
+        count = len(await self._store.read(Select(PARTICIPATION, threads)))
+        await self._store.write(
+            Delete(MESSAGES, {"tenant": ctx.tenant, "thread": here, "at": past}),
+            Delete(STOPS, {"tenant": ctx.tenant, "thread": here}),
+            Delete(FEEDBACK, {"tenant": ctx.tenant, "thread": here}),
+            Delete(APPROVALS, {"tenant": ctx.tenant, "key": here, "created_at": past}),
+            Delete(DEAD_SIGNALS, {"tenant": ctx.tenant, "key": here}),
+        )
+        while await self._store.forget_runs(ctx.tenant, under=place.under):
+            pass
+        await self._store.write(Delete(PARTICIPATION, threads))
+        return count

@@ -132,6 +132,7 @@ MIGRATIONS: tuple[Migration, ...] = (
             ),
         ),
     ),
+    Migration("feedback-of-threads", (AddColumn("feedback", Column("thread", "text", null=True)),)),
 )
 
 AGENT = Schema(

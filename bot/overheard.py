@@ -63,9 +63,7 @@ class Overheard:
 
     async def forget(self, tenant: str, channel: str) -> None:
         """Forget what was kept of all threads of a channel, also of those the agent never joins."""
-        for row in await self._store.read(Select(OVERHEARD, {"tenant": tenant})):
-            if Thread.of(tenant, row["thread"]).channel == channel:
-                await self._store.write(Delete(OVERHEARD, {name: row[name] for name in ("tenant", "thread", "id")}))
+        await self._store.write(Delete(OVERHEARD, {"tenant": tenant, "thread": Is("starts with", f"{channel}:")}))
 
     async def drop(self, thread: Thread) -> None:
         """Forget what was kept of a thread the agent is in now."""

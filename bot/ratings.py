@@ -49,14 +49,7 @@ class Ratings:
         now = await self._engine.store.now()
         trace_id = row.trace_id or row.run_id
         await self._engine.store.write(
-            rated(
-                tenant,
-                row.run_id,
-                trace_id=trace_id,
-                user_id=user,
-                rating=rating,
-                at=now,
-            )
+            rated(tenant, row.run_id, thread=row.key, trace_id=trace_id, user_id=user, rating=rating, at=now)
         )
         structlog.get_logger().info("answer_rated", tenant=tenant, run_id=row.run_id, trace_id=trace_id, rating=rating)
         return True

@@ -14,6 +14,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from agent.calls import BeforeTool
 from agent.campaigns import AccountCap, AdPlatform, SandboxPlatform, campaign_tools
 from agent.files import file_tools
+from agent.forgetting import Forgetting
 from agent.guidance import Guidance
 from agent.loop import Agent, make_agent
 from agent.messages import Transcript
@@ -131,10 +132,13 @@ class Service:
         self.agent = self._agent(self.model, before_tool)
         self.dialog = SettingsDialog(self.preferences, self.platform, self.people, self.dialogs)
         self.home = Home(self.store, self.platform, self.people, self.clients, self.tools)
+        self.forgetting = Forgetting(self.engine, self.agent, self.channel)
         self.commands = self._commands()
         self.welcome = Welcome(self.engine, self.channel)
         in_threads = ThreadCommands(self.commands, self.channel)
-        self.engine.add(*self.agent.workflows, *self.reports.workflows, self.welcome.workflow, in_threads.workflow)
+        self.engine.add(
+            *self.agent.workflows, *self.reports.workflows, self.welcome.workflow, in_threads.workflow, self.forgetting.workflow
+        )  # fmt: skip
         self.ingress = Ingress(
             self.engine, self.agent, self.clients, self.dedup, self.installs, commands=in_threads, home=self.home
         )
@@ -176,7 +180,14 @@ class Service:
                 Report(self.store, self.desk, self.platform, self.people),
                 Campaigns(self.platform),
                 Summaries(self.desk, self.people),
-                Threadline(self.store, stopper, self.desk, self.people, self.dialog),
+                Threadline(
+                    self.store,
+                    stopper=stopper,
+                    desk=self.desk,
+                    people=self.people,
+                    settings=self.dialog,
+                    forgetting=self.forgetting,
+                ),
             )
         )
 

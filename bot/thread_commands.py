@@ -69,7 +69,8 @@ class ThreadCommands:
     async def start(self, engine: Engine, given: Given) -> None:
         """Run it, once for its message. Raises StoreUnavailableError."""
         run_id = str(uuid5(NAMESPACE, f"command/{given.thread.tenant}/{given.thread.channel}/{given.message_id}"))
-        await engine.start(self.workflow, given, tenant=given.thread.tenant, run_id=run_id)
+        key = f"{given.thread.key}:{given.message_id}"  # under its channel, with which it is forgotten
+        await engine.start(self.workflow, given, tenant=given.thread.tenant, run_id=run_id, key=key)
 
     async def _run(self, given: Given, ctx: StepContext) -> Answer:
         thread = given.thread

@@ -11,6 +11,7 @@ from agent.models.base import Person
 from agent.reports.recurrence import cron_of
 from agent.reports.request import ReportRequest, schedule_name
 from agent.reports.workflows import Reports
+from agent.thread import Thread
 from agent.tools import Tool, ToolContext, ToolError, tool
 from workflows import Effect, Engine, InputError, Schedule
 from workflows.ids import NAMESPACE
@@ -29,7 +30,9 @@ class ReportDesk:
     async def order(self, request: ReportRequest, *, tenant: str, key: str) -> str:
         """Start a report in the background. Returns the run's id."""
         run_id = str(uuid5(NAMESPACE, f"report/{tenant}/{key}"))
-        run = await self._engine.start(self._reports.report, request, tenant=tenant, run_id=run_id)
+        place = Thread(tenant=tenant, channel=request.channel, root=request.root)
+        under = f"{place.key}:{run_id}"  # its channel, with which it is forgotten
+        run = await self._engine.start(self._reports.report, request, tenant=tenant, run_id=run_id, key=under)
         return run.id
 
     async def schedule(self, when: str, *, tenant: str, channel: str, asker: Person) -> Schedule:

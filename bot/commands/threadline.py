@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable
 
 from agent.approvals import waiting
-from agent.forgetting import forget_channel
+from agent.forgetting import Forgetting
 from agent.messages import Transcript
 from agent.reports import ReportDesk
 from agent.stops import Stopper
@@ -28,6 +28,10 @@ FORGET_WARNING = (
     "This deletes what I have stored of the conversations in this channel, for good; the messages in Slack stay, and work underway here is"
     " stopped. If you mean it: `/threadline forget this channel`."
 )
+FORGET_WAIT_S = 20
+FORGETTING = (
+    "Work in this channel is still ending; as soon as it has, what I have stored of its conversations is deleted."
+)
 ADMINS_ONLY = "Only an admin of the workspace can have a channel's conversations forgotten."
 NOT_CHECKED = "Slack did not tell whether you are an admin. Nothing was done; please try again in a moment."
 USE_SLASH = "Settings open in a dialog: use `/threadline settings`, outside of threads, or my Home tab."
@@ -40,7 +44,14 @@ class Threadline:
     help = THREADLINE_HELP
 
     def __init__(
-        self, store: Store, stopper: Stopper, desk: ReportDesk, people: SlackPeople, settings: SettingsDialog
+        self,
+        store: Store,
+        *,
+        stopper: Stopper,
+        desk: ReportDesk,
+        people: SlackPeople,
+        settings: SettingsDialog,
+        forgetting: Forgetting,
     ) -> None:
         self._store = store
         self._overheard = Overheard(store)
@@ -48,6 +59,7 @@ class Threadline:
         self._desk = desk
         self._people = people
         self._settings = settings
+        self._forgetting = forgetting
         self._parts: dict[str, Callable[[Command], Awaitable[str]]] = {
             "": self._help,
             "status": self._status,
@@ -113,9 +125,12 @@ class Threadline:
             allowed = await self._people.is_admin(command.tenant, command.user)
             if not allowed:
                 return ADMINS_ONLY if allowed is False else NOT_CHECKED
-        await self._stop(command)
-        count = await forget_channel(self._store, command.tenant, command.channel)
         await self._overheard.forget(command.tenant, command.channel)
+        run = await self._forgetting.forget(command.tenant, command.channel, key=command.key)
+        try:
+            count = await run.result(timeout=FORGET_WAIT_S)
+        except TimeoutError:
+            return FORGETTING
         return _counted(
             count, "conversation was forgotten", "conversations were forgotten", none="There was nothing to forget here"
         )

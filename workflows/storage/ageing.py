@@ -50,6 +50,15 @@ reads its result.
 """
 
 
+FAMILY = """
+family(run_id, depth) as (
+  select run_id, 0 from runs where tenant = {tenant} and {under}
+  union all
+  select c.run_id, f.depth + 1 from family f join runs c on c.parent_id = f.run_id or c.forked_from = f.run_id)
+"""
+"""Runs of some keys and what came of them: background runs have no key of their own, so the deepest go first, while their origin is known."""
+
+
 def referred(tables: Iterable[Table]) -> str:
     """Whether a row refers to the blob `b`: a look into one partial index for each column that holds values."""
     return " or ".join(_refers(table, name) for table in tables for name in table.values)

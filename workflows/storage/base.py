@@ -376,6 +376,13 @@ class Store(Protocol):
         """Remove up to `limit` of each kind of what is over for longer than it is kept. Safe on several processes at once."""
         ...
 
+    async def forget_runs(self, tenant: str, *, under: str, limit: int = 200) -> int:
+        """Remove up to `limit` ended runs whose keys begin with `under`, and ended runs that came of them, with records and signals.
+
+        What something alive needs stays. Returns how many; ask until it is 0. Raises ValueError for an empty tenant or prefix.
+        """
+        ...
+
     async def forget(self, tenant: str, *, limit: int = 200) -> int:
         """Remove up to `limit` rows of a tenant, living runs and every registered table included. Returns how many; ask until it is 0."""
         ...

@@ -177,6 +177,7 @@ class CompositeStore:
     reap = _delegated("reap")
     suspend = _delegated("suspend")
     run = _delegated("run")
+    forget_runs = _delegated("forget_runs")
     runs = _delegated("runs")
     fork = _delegated("fork")
     redrive = _delegated("redrive")

@@ -18,6 +18,8 @@ class Dialect(Protocol):
     types: Mapping[ColumnType, str]
     identity: str
     now: str
+    starts_with: str
+    """A condition: that `{column}` begins with the parameter `{prefix}`."""
 
     def placeholder(self, position: int, type_: ColumnType) -> str:
         """The n-th parameter (from 1), with a cast where the dialect needs one."""
@@ -47,6 +49,7 @@ class Sqlite:
     }
     identity = "integer"
     now = "(threadline_now())"
+    starts_with = "instr({column}, {prefix}) = 1"
 
     def placeholder(self, position: int, type_: ColumnType) -> str:
         return "?"
@@ -85,6 +88,7 @@ class Postgres:
     }
     identity = "bigint generated always as identity"
     now = "threadline_now()"
+    starts_with = "starts_with({column}, {prefix})"
 
     def placeholder(self, position: int, type_: ColumnType) -> str:
         return f"${position}::{self.types[type_]}"
@@ -162,7 +166,10 @@ def _compare(column: Column, value: Any, parameters: Parameters) -> str:
         return f"{column.name} in ({options})" if options else "1 = 0"
     if value.value is None:
         return f"{column.name} is not null"
-    return f"{column.name} {value.operator} {parameters.add(column, value.value)}"
+    parameter = parameters.add(column, value.value)
+    if value.operator == "starts with":
+        return parameters.dialect.starts_with.format(column=column.name, prefix=parameter)
+    return f"{column.name} {value.operator} {parameter}"
 
 
 def write(change: Write, parameters: Parameters, *, guard: str | None = None) -> str:

@@ -71,7 +71,7 @@ class Table:
             raise ValueError(f"table {self.name} has values, and neither a tenant nor a run whose they are")
 
 
-Operator = Literal["=", "<", "<=", ">", ">=", "!=", "in"]
+Operator = Literal["=", "<", "<=", ">", ">=", "!=", "in", "starts with"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -330,6 +330,54 @@ class TestForget:
             await store.forget("")
 
 
+class TestRunsOfKeys:
+    """`forget_runs`: what ended under a prefix goes with what came of it, and nothing else."""
+
+    async def test_ended_runs_go_with_what_came_of_them_and_others_stay(self, store: AnyStore) -> None:
+        gone = await done(store, key="C1:1")
+        others = [
+            await done(store, **each)
+            for each in ({"key": "C11:1"}, {"key": "xC1:1"}, {"key": None}, {"key": "C1:1", "tenant": "T2"})
+        ]
+        child = await done(store, parent_id=gone.run_id, parent_path="a")
+        grandchild = await done(store, parent_id=child.run_id, parent_path="a")
+        assert await store.forget_runs("T1", under="C1:") == 3
+        assert await store.forget_runs("T1", under="C1:") == 0
+        for each in (gone, child, grandchild):
+            assert await rows_of(store, each.run_id) == []
+        for each in others:
+            assert await store.run(each.run_id) is not None
+            assert len(await store.read(_by_run(STEPS, each.run_id))) == 1
+
+    async def test_it_goes_in_batches_that_leave_nothing_without_its_origin(self, store: AnyStore) -> None:
+        above = await done(store, key="C1:1")
+        for _ in range(4):
+            above = await done(store, parent_id=above.run_id, parent_path="a")
+        assert [await store.forget_runs("T1", under="C1:", limit=2) for _ in range(4)] == [2, 2, 1, 0]
+        assert await store.runs(tenant="T1") == []
+
+    @pytest.mark.parametrize("state", [RunState.READY, RunState.RUNNING])
+    async def test_what_lives_and_what_it_needs_stays(self, store: AnyStore, state: RunState) -> None:
+        ended = await done(store, key="C1:1")
+        await store.start(a_run(key="C1:1"))
+        child = await store.start(a_run(parent_id=ended.run_id, parent_path="a"))
+        if state is RunState.RUNNING:
+            assert len(await claim(store, limit=2)) == 2
+        assert await store.forget_runs("T1", under="C1:") == 0
+        assert await store.run(ended.run_id) is not None
+        assert await store.run(child) is not None
+
+    async def test_a_prefix_is_no_pattern(self, store: AnyStore) -> None:
+        await done(store, key="C1:1")
+        for each in ("C_:", "C%", "c1:", "C1:1:", "1:"):
+            assert await store.forget_runs("T1", under=each) == 0
+
+    @pytest.mark.parametrize(("tenant", "under"), [("", "C1:"), ("T1", "")])
+    async def test_it_must_be_said_whose_and_which(self, store: AnyStore, tenant: str, under: str) -> None:
+        with pytest.raises(ValueError, match="which tenant"):
+            await store.forget_runs(tenant, under=under)
+
+
 class TestSettings:
     @pytest.mark.parametrize(
         ("days", "said"),

@@ -44,6 +44,21 @@ async def test_conditions_order_and_limit(store: AnyStore) -> None:
     assert await store.read(Select(NOTES, {"tenant": "T1", "body": Is("!=", None)})) == []
 
 
+async def test_how_a_text_begins_is_no_pattern_and_minds_case(store: AnyStore) -> None:
+    for each in ("C1:a", "C1:", "C11:a", "c1:a", "xC1:a", "C_:a", "C%:a", "Cé:a"):
+        await store.write(Insert(NOTES, {"tenant": "T1", "id": each}))
+
+    async def found(prefix: str) -> set[str]:
+        rows = await store.read(Select(NOTES, {"tenant": "T1", "id": Is("starts with", prefix)}))
+        return {row["id"] for row in rows}
+
+    assert await found("C1:") == {"C1:a", "C1:"}
+    assert await found("C_:") == {"C_:a"}
+    assert await found("C%") == {"C%:a"}
+    assert await found("Cé") == {"Cé:a"}
+    assert await store.write(Delete(NOTES, {"tenant": "T1", "id": Is("starts with", "C1")})) == 3
+
+
 def test_a_comparison_with_null_that_no_row_could_pass_is_refused() -> None:
     with pytest.raises(ValueError, match="a plain None asks for null"):
         Is("<", None)

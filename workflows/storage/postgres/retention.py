@@ -3,7 +3,7 @@
 from collections import Counter
 from typing import Any
 
-from workflows.storage.ageing import AGEING, NEEDED, Ageing, referred, rows_of_tenants
+from workflows.storage.ageing import AGEING, FAMILY, NEEDED, Ageing, referred, rows_of_tenants
 from workflows.storage.postgres.rows import Rows
 from workflows.storage.retention import Retention, Swept
 from workflows.storage.schema import Table
@@ -23,6 +23,13 @@ with gone as (delete from runs r where r.run_id = any($1) and r.finished_at is n
 select count(*) from gone
 """
 """A statement after OLD_RUNS, whose snapshot shows the forks that were being made when it looked."""
+
+# $1 tenant $2 prefix $3 limit
+RUNS_UNDER = f"""
+with recursive {FAMILY.format(tenant="$1", under="starts_with(key, $2)")}
+select r.run_id from runs r join family f using (run_id) where r.finished_at is not null and not {NEEDED}
+ order by f.depth desc, r.run_id limit $3 for update of r skip locked
+"""
 
 # $1 tenant $2 limit
 RUNS_OF_TENANT = "select run_id from runs where tenant = $1 order by run_id limit $2 for update"
@@ -86,6 +93,11 @@ class RetentionOperations(Rows):
         async with self._connection() as connection, connection.transaction():
             run_ids = [row[0] for row in await connection.fetch(lock, *parameters)]
             return int(await connection.fetchval(delete, run_ids)) if run_ids else 0
+
+    async def forget_runs(self, tenant: str, *, under: str, limit: int = 200) -> int:
+        if not tenant or not under:
+            raise ValueError("say which tenant's runs are to be forgotten, and how their keys begin")
+        return await self._delete_locked(RUNS_UNDER, DELETE_RUNS, tenant, under, limit)
 
     async def forget(self, tenant: str, *, limit: int = 200) -> int:
         if not tenant:

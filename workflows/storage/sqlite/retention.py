@@ -4,7 +4,7 @@ import json
 from collections import Counter
 from functools import partial
 
-from workflows.storage.ageing import AGEING, NEEDED, Ageing, referred, rows_of_tenants
+from workflows.storage.ageing import AGEING, FAMILY, NEEDED, Ageing, referred, rows_of_tenants
 from workflows.storage.moments import MICROSECOND
 from workflows.storage.retention import Retention, Swept
 from workflows.storage.schema import Table
@@ -12,6 +12,13 @@ from workflows.storage.sqlite.rows import Rows
 
 # ?1 before ?2 limit
 OLD_RUNS = f"select r.run_id from runs r where r.finished_at < ?1 and not {NEEDED} order by r.finished_at limit ?2"
+
+# ?1 tenant ?2 prefix ?3 limit
+RUNS_UNDER = f"""
+with recursive {FAMILY.format(tenant="?1", under="instr(key, ?2) = 1")}
+select r.run_id from runs r join family f on f.run_id = r.run_id where r.finished_at is not null and not {NEEDED}
+ order by f.depth desc, r.run_id limit ?3
+"""
 
 # ?1 tenant ?2 limit
 RUNS_OF_TENANT = "select run_id from runs where tenant = ?1 limit ?2"
@@ -79,6 +86,11 @@ class RetentionOperations(Rows):
         for statement in DELETE_RUNS:
             self._one(statement, json.dumps(run_ids))
         return len(run_ids)
+
+    async def forget_runs(self, tenant: str, *, under: str, limit: int = 200) -> int:
+        if not tenant or not under:
+            raise ValueError("say which tenant's runs are to be forgotten, and how their keys begin")
+        return await self._transact(lambda: self._delete_runs(RUNS_UNDER, tenant, under, limit))
 
     async def forget(self, tenant: str, *, limit: int = 200) -> int:
         if not tenant:
