@@ -25,12 +25,13 @@ class StillWorkingError(Exception):
 
 
 class Place(BaseModel):
-    """What is to be forgotten: what was said in `channel` up to `asked_at`, when somebody wanted it forgotten."""
+    """What is to be forgotten: what was said in `channel` up to `asked_at`, when somebody wanted it forgotten, and by turns that worked then."""
 
     model_config = ConfigDict(frozen=True)
 
     channel: str
     asked_at: datetime
+    turns: tuple[str, ...] = ()
 
     @property
     def under(self) -> str:
@@ -52,6 +53,7 @@ class Forgetting:
         self._stopper = Stopper(engine, turn=agent.turn.id)
         self.workflow: Workflow[str, int] = (
             workflow("forget-channel")
+            .then(step(id="look", effect=Effect.READ)(self._look))
             .then(step(id="stop", effect=Effect.IDEMPOTENT)(self._stop))
             .then(step(id="wait", effect=Effect.READ, retry=PATIENCE)(self._wait))
             .then(step(id="delete", effect=Effect.IDEMPOTENT)(self._delete))
@@ -63,13 +65,18 @@ class Forgetting:
         run_id = str(uuid5(NAMESPACE, f"forget/{tenant}/{channel}/{key}"))
         return await self._engine.start(self.workflow, channel, tenant=tenant, run_id=run_id)
 
-    async def _stop(self, channel: str, ctx: StepContext) -> Place:
+    async def _look(self, channel: str, ctx: StepContext) -> Place:
         place = Place(channel=channel, asked_at=await self._store.now())
+        live = await self._engine.runs(tenant=ctx.tenant, workflow=self._agent.turn.id, states=LIVE, limit=1000)
+        turns = tuple(run.run_id for run in live if (run.key or "").startswith(place.under))
+        return place.model_copy(update={"turns": turns})
+
+    async def _stop(self, place: Place, ctx: StepContext) -> Place:
         transcript = Transcript(self._store)
-        for thread in await self._stopper.live(ctx.tenant, channel):
+        for thread in await self._stopper.live(ctx.tenant, place.channel):
             await self._stopper.stop(thread, message_id=await transcript.last_said(thread), by="")
         for approval in await approvals.waiting(self._store, ctx.tenant):
-            if approval.thread.channel == channel:
+            if approval.thread.channel == place.channel:
                 await self._withdraw(approval)
         return place
 
@@ -82,12 +89,16 @@ class Forgetting:
 
     async def _wait(self, place: Place, ctx: StepContext) -> Place:
         turns = await self._engine.runs(tenant=ctx.tenant, workflow=self._agent.turn.id, states=LIVE, limit=1000)
-        notices = await self._engine.runs(tenant=ctx.tenant, workflow=self._agent.notice.id, states=LIVE, limit=1000)
-        of_turns = [run.key for run in turns if run.created_at <= place.asked_at]
-        of_notices = [FailedRun.model_validate_json(run.input).key for run in notices if run.input]
-        if any((key or "").startswith(place.under) for key in (*of_turns, *of_notices)):
+        keys = [run.key for run in turns if run.created_at <= place.asked_at] + await self._noticed(ctx.tenant)
+        if any((key or "").startswith(place.under) for key in keys):
             raise StillWorkingError(f"work in {place.channel} has not ended yet")
         return place
+
+    async def _noticed(self, tenant: str) -> list[str | None]:
+        """The keys of ended turns whose notice is still to be given."""
+        live = await self._engine.runs(tenant=tenant, workflow=self._agent.notice.id, states=LIVE, limit=1000)
+        whole = [await self._store.run(run.run_id, tenant=tenant) for run in live]
+        return [FailedRun.model_validate_json(run.input).key for run in whole if run is not None and run.input]
 
     async def _delete(self, place: Place, ctx: StepContext) -> int:
         here, past = Is("starts with", place.under), Is("<=", place.asked_at)
@@ -96,6 +107,7 @@ class Forgetting:
         count = len(await self._store.read(Select(PARTICIPATION, threads)))
         await self._store.write(
             Delete(MESSAGES, {"tenant": ctx.tenant, "thread": here, "at": past}),
+            Delete(MESSAGES, {"tenant": ctx.tenant, "thread": here, "run_id": Is("in", place.turns)}),
             Delete(STOPS, {"tenant": ctx.tenant, "thread": here}),
             Delete(FEEDBACK, {"tenant": ctx.tenant, "thread": here}),
             Delete(APPROVALS, {"tenant": ctx.tenant, "key": here, "created_at": past}),

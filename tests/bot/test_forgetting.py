@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from agent.messages import MESSAGES
 from bot.commands.threadline import FORGETTING
 from tests.bot.bench import NORTHWIND, Bench
 from tests.bot.test_approvals import approval_id, ask_for, changes, clickable
@@ -71,6 +72,7 @@ async def test_work_under_way_ends_first_and_leaves_nothing_behind(bench: Bench)
     assert await forget(bench) == "1 conversation was forgotten."
     await bench.idle()
     assert await remains(bench) == {}
+    assert await bench.service.store.read(Select(MESSAGES, {"tenant": NORTHWIND})) == []
     assert (await bench.people.status("#campaigns", root))["status"] == ""
 
 
