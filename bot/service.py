@@ -25,6 +25,7 @@ from agent.recall import recall_tools
 from agent.reports import ReportDesk, make_reports
 from agent.stops import Stopper
 from agent.tools import Tool, Toolbox
+from bot.about import About
 from bot.actions import Decisions
 from bot.backends import (
     chosen_model,
@@ -194,10 +195,10 @@ class Service:
     def web(self, *, slack: bool = True) -> web.Application:
         """The HTTP application; without `slack`, only health."""
         if not slack:
-            return make_web(self.engine, None)
+            return make_web(self.engine, None, about=About.of(self.settings))
         secret = self.settings.slack_signing_secret.get_secret_value()
         routes = SlackRoutes(self.dispatch, self._oauth(), signing_secret=secret)
-        return make_web(self.engine, routes, connected=lambda: self.connected)
+        return make_web(self.engine, routes, about=About.of(self.settings), connected=lambda: self.connected)
 
     @property
     def connected(self) -> bool:

@@ -51,6 +51,8 @@ class Settings(BaseSettings):
     deployment: str = Field("", alias="THREADLINE_DEPLOYMENT")
     retention_days: float = Field(90.0, alias="THREADLINE_RETENTION_DAYS", ge=1)
     departed_days: float = Field(30.0, alias="THREADLINE_DEPARTED_RETENTION_DAYS", ge=0)
+    data_region: str = Field("", alias="THREADLINE_DATA_REGION")
+    support_email: str = Field("", alias="THREADLINE_SUPPORT_EMAIL", pattern=r"^([^\s@<>]+@[^\s@<>]+)?$")
     redis_prefix: str = Field("threadline", alias="THREADLINE_REDIS_PREFIX")
     delivery_deadline_s: float = Field(8.0, alias="THREADLINE_DELIVERY_DEADLINE_S", gt=0, le=60)
     tool_activity: Literal["status", "cards"] = Field("status", alias="THREADLINE_TOOL_ACTIVITY")

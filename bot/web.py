@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from functools import partial
 
 import aiohttp
 import structlog
@@ -11,6 +12,7 @@ from slack_bolt.adapter.aiohttp import to_aiohttp_response, to_bolt_request
 from slack_bolt.oauth.async_oauth_flow import AsyncOAuthFlow
 from slack_sdk.signature import SignatureVerifier
 
+from bot.about import About
 from bot.bodies import MalformedBodyError, read_body
 from bot.clients import CredentialsUnavailableError
 from bot.dispatch import Dispatch, refused
@@ -100,8 +102,12 @@ async def _readyz(request: web.Request) -> web.Response:
     return web.json_response({"ok": True})
 
 
+async def _public(page: str, request: web.Request) -> web.Response:
+    return web.Response(text=page, content_type="text/html")
+
+
 def make_web(
-    engine: Engine, routes: SlackRoutes | None, *, connected: Callable[[], bool] = lambda: True
+    engine: Engine, routes: SlackRoutes | None, *, about: About, connected: Callable[[], bool] = lambda: True
 ) -> web.Application:
     """The aiohttp application. `routes` None: health only, as workers and clocks serve it. `connected`: whether Slack can reach it."""
     app = web.Application(client_max_size=BODY_LIMIT)
@@ -113,4 +119,6 @@ def make_web(
         app.router.add_post("/slack/events", routes.events)
         app.router.add_get("/slack/install", routes.install)
         app.router.add_get("/slack/oauth_redirect", routes.redirected)
+        for path, page in (("/", about.landing()), ("/privacy", about.privacy()), ("/support", about.support())):
+            app.router.add_get(path, partial(_public, page))
     return app
