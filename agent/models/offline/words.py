@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import Literal
 
 from agent.campaigns.money import plain_digits
+from agent.models.offline.numerals import in_digits
 
 Kind = Literal["word", "number", "money", "percent", "date", "quote", "mark", "name"]
 
@@ -56,7 +57,7 @@ class Token:
 def tokenise(text: str) -> list[Token]:
     """The tokens of a message. Block quotes and code blocks are somebody else's words and left out."""
     plain = _QUOTED_LINE.sub("", _FENCED.sub("", text)).replace(_APOSTROPHE, "'").replace("\N{MINUS SIGN}", "-")
-    plain = _SPOKEN_MINUS.sub("-", plain)
+    plain = _SPOKEN_MINUS.sub("-", in_digits(plain))
     return [_token(match) for match in _TOKENS.finditer(plain) if match.lastgroup != "skip"]
 
 

@@ -158,6 +158,8 @@ CALLS: list[tuple[str, list[Call]]] = [
     ("change Brand Search by -10%", [budget(BRAND, "108")]),
     ("change Brand Search budget to 100, Spring Sale to 70", [budget(BRAND, "100"), budget(SPRING, "70")]),
     ("bring the Brand Search budget up to 150", [budget(BRAND, "150")]),
+    ("raise Brand Search to a hundred and fifty euros", [budget(BRAND, "150")]),
+    ("raise Brand Search by ten percent", [budget(BRAND, "132")]),
     ("take Brand Search down to 100 euros a day", [budget(BRAND, "100")]),
     # pause and resume
     ("Please put Camping Stories on hold", [pause(STORIES)]),
