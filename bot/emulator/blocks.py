@@ -26,7 +26,7 @@ def check_blocks(blocks: Any, *, limit: int = MAX_BLOCKS) -> list[Json]:
     """
     if not isinstance(blocks, list) or not all(isinstance(block, dict) for block in blocks):
         raise SlackError("invalid_blocks_format")
-    found = [f"[ERROR] {text} [json-pointer:{where}]" for where, text in _faults(blocks, limit)]
+    found = [f"[ERROR] {text} [json-pointer:{where}]" for where, text in block_faults(blocks, limit)]
     if found:
         raise SlackError("invalid_blocks", response_metadata={"messages": found})
     if _text_size(blocks) > MAX_PAYLOAD_CHARS:
@@ -40,7 +40,8 @@ def _text_size(blocks: list[Json]) -> int:
     return len(json.dumps(counted, ensure_ascii=False)) if counted else 0
 
 
-def _faults(blocks: list[Json], limit: int) -> Faults:
+def block_faults(blocks: list[Json], limit: int) -> Faults:
+    """What is wrong with blocks: pairs of a JSON pointer and a sentence."""
     if len(blocks) > limit:
         yield "/blocks", f"no more than {limit} items allowed"
     if sum(len(str(b.get("text", ""))) for b in blocks if b.get("type") == "markdown") > MAX_MARKDOWN_CHARS:
@@ -118,8 +119,17 @@ def _element(element: Any, where: str) -> Faults:
     for index, option in enumerate(dicts(element.get("options"))):
         yield from text_object_faults(f"{where}/options/{index}/text", option.get("text"), 75)
         yield from text_faults(f"{where}/options/{index}/value", option.get("value"), 150)
+    if element.get("placeholder") is not None:
+        yield from text_object_faults(f"{where}/placeholder", element["placeholder"], 150, plain=True)
     if "options" in element:
         yield from item_faults(f"{where}/options", element["options"], 100)
+
+
+def _input(block: Json, where: str) -> Faults:
+    yield from text_object_faults(f"{where}/label", block.get("label"), 2000, plain=True)
+    if block.get("hint") is not None:
+        yield from text_object_faults(f"{where}/hint", block["hint"], 2000, plain=True)
+    yield from _element(block.get("element"), f"{where}/element")
 
 
 def _anything(block: Json, where: str) -> Faults:
@@ -134,6 +144,7 @@ _CHECKS: dict[str, Callable[[Json, str], Faults]] = {
     "data_visualization": chart_faults,
     "header": _header,
     "image": _image,
+    "input": _input,
     "markdown": _markdown,
     "section": _section,
     "table": table_faults,
@@ -145,7 +156,6 @@ _CHECKS: dict[str, Callable[[Json, str], Faults]] = {
             "container",
             "divider",
             "file",
-            "input",
             "plan",
             "rich_text",
             "task_card",

@@ -96,8 +96,17 @@ class EmulatorClient:
     async def add_member(self, channel: str, user: str) -> None:
         await self._call("POST", "members", json={"channel": channel, "user": user})
 
-    async def open_home(self, user: str, tab: str = "messages") -> None:
-        await self._call("POST", "home", json={"user": user, "tab": tab})
+    async def open_home(self, user: str, tab: str = "messages", *, beside: str = "") -> None:
+        """Open the app's Messages or Home tab; `beside` names the channel at whose side its pane stands."""
+        await self._call("POST", "home", json={"user": user, "tab": tab, "beside": beside})
+
+    async def change_context(self, user: str, beside: str) -> None:
+        """Go to the channel `beside` while the app's pane is open."""
+        await self._call("POST", "context", json={"user": user, "beside": beside})
+
+    async def unfurl(self, channel: str, ts: str, title: str = "A preview") -> None:
+        """Let Slack attach a preview to a message with a link, a moment after it was posted."""
+        await self._call("POST", "unfurl", json={"channel": channel, "ts": ts, "title": title})
 
     async def views(self, user: str) -> Json:
         """A person's open modals and Home tab: ``{views, home}``."""
@@ -173,9 +182,17 @@ class EmulatorClient:
     async def set_request_url(self, request_url: str | list[str]) -> None:
         await self._call("POST", "config", json={"request_url": request_url})
 
-    async def uninstall(self, team: str = "", *, tell: bool = True) -> None:
-        """Remove the app from a workspace, as an admin would. Without `tell` the app's events are left to the caller."""
-        await self._call("POST", "uninstall", params={"team": team, "tell": "yes" if tell else "no"})
+    async def uninstall(self, team: str = "", *, user: str = "", tell: bool = True, order: str = "") -> None:
+        """Remove the app from a workspace, as an admin would; a `user` who is none is refused.
+
+        Without `tell` the app's events are left to the caller; `order` names the one that is sent first.
+        """
+        asked = {"team": team, "user": user, "tell": tell, "order": order}
+        await self._call("POST", "uninstall", json=asked)
+
+    async def change_channel(self, channel: str, **changes: Any) -> None:
+        """What an admin sets: `is_archived`, `posting` (workspace.Posting), or `lock_thread`, a timestamp."""
+        await self._call("PATCH", "channels", json={"channel": channel, **changes})
 
     async def wait_for(
         self, predicate: Callable[[], Awaitable[T | None]], *, timeout_s: float = 10.0, what: str = "the condition"

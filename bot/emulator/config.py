@@ -44,6 +44,12 @@ DEFAULT_COMMANDS = (
 )
 
 
+DEFAULT_EVENTS = (
+    "agent_session_stopped", "app_home_opened", "app_mention", "app_uninstalled",
+    "message.channels", "message.groups", "message.im", "message.mpim", "tokens_revoked",
+)  # fmt: skip
+
+
 @dataclass(frozen=True, slots=True)
 class EmulatorConfig:
     """The app's side of the agreement with Slack.
@@ -61,7 +67,11 @@ class EmulatorConfig:
     With `connect` the first workspace has a channel, #partners, that it shares with the second one's people by Slack Connect.
     With `rate_limits` calls beyond a method's tier are refused with 429; an app that is `commercial`, sold outside the Marketplace,
     reads threads and channels once a minute and 15 messages at a time.
-    `mention_order` says which event of the pair for one mention is sent first; Slack promises neither.
+    `mention_order` says which event of the pair for one mention is sent first, `uninstall_order` which of the two when the app is
+    removed; Slack promises neither.
+    `events` are those that the app's manifest subscribes to: nothing else is sent, and of these only what the installation's scopes
+    allow. An app that is no `agent`, or has no `home_tab` or `messages_tab`, is refused what belongs to them. Links to one of the
+    `unfurl_domains` are reported as `link_shared`. After `edit_window_s` a message can't be edited any more; None: always.
     """
 
     signing_secret: str
@@ -77,7 +87,14 @@ class EmulatorConfig:
     commands: tuple[AppCommand, ...] = DEFAULT_COMMANDS
     suggested_prompts: tuple[SuggestedPrompt, ...] = DEFAULT_PROMPTS
     redirect_urls: tuple[str, ...] = ()
+    events: tuple[str, ...] = DEFAULT_EVENTS
+    agent: bool = True
+    home_tab: bool = True
+    messages_tab: bool = True
+    unfurl_domains: tuple[str, ...] = ()
+    edit_window_s: float | None = None
     mention_order: Literal["app_mention", "message"] = "app_mention"
+    uninstall_order: Literal["app_uninstalled", "tokens_revoked"] = "app_uninstalled"
     ack_timeout_s: float = 3.0
     state_path: Path | None = None
     token_rotation: bool = False

@@ -73,14 +73,41 @@ def message_deleted(previous: Json, channel: Channel, *, ts: str) -> Json:
     }
 
 
-def app_home_opened(user_id: str, channel: Channel, tab: str, *, ts: str) -> Json:
+def app_home_opened(user_id: str, channel: Channel, tab: str, seen: Channel | None, *, ts: str) -> Json:
+    """`seen` is the channel that stands beside the app's pane, if one does."""
     return {
         "type": "app_home_opened",
         "user": user_id,
         "channel": channel.id,
         "tab": tab,
         "event_ts": ts,
-        "context": {"entities": []},
+        "context": _context(seen),
+    }
+
+
+def app_context_changed(user_id: str, seen: Channel | None, *, ts: str) -> Json:
+    return {"type": "app_context_changed", "user": user_id, "event_ts": ts, "context": _context(seen)}
+
+
+def _context(seen: Channel | None) -> Json:
+    if seen is None:
+        return {"entities": []}
+    return {"entities": [{"type": "slack#/types/channel_id", "value": seen.id, "team_id": seen.team_id}]}
+
+
+def link_shared(message: Json, channel: Channel, links: list[Json], *, unfurl_id: str, is_member: bool) -> Json:
+    thread = {"thread_ts": message["thread_ts"]} if message.get("thread_ts") else {}
+    return {
+        "type": "link_shared",
+        "user": message["user"],
+        "channel": channel.id,
+        "message_ts": message["ts"],
+        **thread,
+        "unfurl_id": unfurl_id,
+        "source": "conversations_history",
+        "links": links,
+        "is_bot_user_member": is_member,
+        "event_ts": message["ts"],
     }
 
 

@@ -10,6 +10,8 @@ from bot.emulator.workspace import Json
 TRIGGER_LIFE_S = 3.0
 RESPONSE_URL_LIFE_S = 1800.0
 RESPONSE_URL_USES = 5
+ACTION_TOKEN_LIFE_S = 900.0
+"""Slack says "real-time" and no number; this is ours."""
 
 
 @dataclass(slots=True)
@@ -20,6 +22,15 @@ class Trigger:
     user_id: str
     expires_s: float
     used: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ActionToken:
+    """The right to search for `user_id`, who has just spoken to the app."""
+
+    team_id: str
+    user_id: str
+    expires_s: float
 
 
 @dataclass(slots=True)
@@ -68,6 +79,8 @@ class Interactions:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._triggers: dict[str, Trigger] = {}
+        self._action_tokens: dict[str, ActionToken] = {}
+        self.unfurl_ids: dict[str, tuple[str, str]] = {}
         self.response_urls: dict[str, ResponseUrl] = {}
         self.views: dict[str, View] = {}
         self.homes: dict[str, View] = {}
@@ -87,6 +100,24 @@ class Interactions:
             raise SlackError("expired_trigger_id")
         trigger.used = True
         return trigger
+
+    def new_action_token(self, team_id: str, user_id: str) -> str:
+        """What an event of a person's message carries, so that the app may search on their behalf for a while."""
+        now_s = self._clock.now()
+        self._action_tokens = {key: one for key, one in self._action_tokens.items() if one.expires_s >= now_s}
+        token = new_secret("3.4.")
+        self._action_tokens[token] = ActionToken(team_id, user_id, now_s + ACTION_TOKEN_LIFE_S)
+        return token
+
+    def action_token(self, token: str) -> ActionToken | None:
+        found = self._action_tokens.get(token)
+        return found if found and self._clock.now() <= found.expires_s else None
+
+    def new_unfurl_id(self, channel_id: str, ts: str) -> str:
+        """Another name for the message at `ts`, which `link_shared` tells."""
+        unfurl_id = new_id("Uf")
+        self.unfurl_ids[unfurl_id] = (channel_id, ts)
+        return unfurl_id
 
     def new_response_url(
         self, team_id: str, channel_id: str, user_id: str, *, original_ts: str = "", thread_ts: str | None = None

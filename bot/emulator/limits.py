@@ -23,6 +23,7 @@ SPECIAL = frozenset(
     {
         "assistant.threads.setStatus",
         "apps.event.authorizations.list",
+        "assistant.search.context",
         "auth.test",
         "blocks.validate",
         "chat.getPermalink",

@@ -93,11 +93,26 @@ def stop_agent(slack: Slack, channel: Channel, user: User, thread_ts: str) -> li
     return stopped
 
 
-def open_home(slack: Slack, user: User, tab: str) -> None:
+def open_home(slack: Slack, user: User, tab: str, *, seen: Channel | None = None) -> None:
+    """Open the app's conversation or Home tab; beside the channel `seen` when it is the pane at its right."""
     workspace = slack.workspaces[user.team_id]
     if workspace.installation:
-        channel = workspace.direct_message(user.id)
-        slack.emit(workspace.id, events.app_home_opened(user.id, channel, tab, ts=slack.clock.timestamp()))
+        channel, ts = workspace.direct_message(user.id), slack.clock.timestamp()
+        slack.emit(workspace.id, events.app_home_opened(user.id, channel, tab, seen, ts=ts))
+
+
+def look_at(slack: Slack, user: User, seen: Channel | None) -> None:
+    """Go to another channel while the app's pane is open; None: to something that is no channel."""
+    slack.emit(user.team_id, events.app_context_changed(user.id, seen, ts=slack.clock.timestamp()))
+
+
+def unfurl(slack: Slack, message: Message, title: str) -> None:
+    """What Slack does by itself a moment after a link was posted: a preview, told as a change of a message nobody edited."""
+
+    def attach(target: Message) -> None:
+        target.attachments = [*target.attachments, {"title": title, "fallback": title, "id": 1}]
+
+    posting.edit(slack, message, attach, mark=False)
 
 
 async def click(slack: Slack, message: Message, user: User, action_id: str, value: str | None = None) -> Reply:

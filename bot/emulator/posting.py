@@ -1,13 +1,18 @@
 """Posting, editing and deleting messages, and telling the app about it."""
 
+import re
 from collections.abc import Callable
+from urllib.parse import urlsplit
 
 from bot.emulator import events
 from bot.emulator.delivery import Delivery
 from bot.emulator.ids import new_id
 from bot.emulator.messages import Message
 from bot.emulator.slack import Slack
+from bot.emulator.typed import unescape
 from bot.emulator.workspace import Channel, Installation, Json
+
+_LINK = re.compile(r"<(https?://[^|>]+)(?:\|[^>]*)?>")
 
 
 def publish(slack: Slack, message: Message, kind: str = "message") -> None:
@@ -40,20 +45,27 @@ def post(slack: Slack, message: Message) -> list[Delivery]:
     )
     message.deliveries = sent
     publish(slack, message)
+    _share_links(slack, message, channel)
     return sent
 
 
-def edit(slack: Slack, message: Message, change: Callable[[Message], None]) -> None:
-    """Apply `change`, mark the message as edited and emit `message_changed`; a mention by a person is sent again."""
+def edit(slack: Slack, message: Message, change: Callable[[Message], None], *, mark: bool = True) -> None:
+    """Apply `change` and emit `message_changed`.
+
+    With `mark` it is an edit in the reader's eyes: the message says so, and a mention by a person is sent again. Slack marks neither
+    the end of a stream nor a link that it has unfurled.
+    """
     previous, channel = slack.wire(message), slack.channel(message)
     change(message)
-    ts = message.edited_ts = slack.clock.timestamp()
+    ts = slack.clock.timestamp()
+    if mark:
+        message.edited_ts = ts
     publish(slack, message)
     if message.ephemeral_for or not slack.hears(channel):
         return
     wire = slack.wire(message)
     bodies = [events.message_changed(wire, previous, channel, ts=ts)]
-    if _mentions_app(slack, message, channel):
+    if mark and _mentions_app(slack, message, channel):
         bodies.append({**events.app_mention(wire, channel), "event_ts": ts})
     slack.emit(channel.team_id, *bodies)
 
@@ -100,8 +112,22 @@ def with_block_ids(blocks: list[Json]) -> list[Json]:
     return [{**block, "block_id": block.get("block_id") or new_id("b", 4)} for block in blocks]
 
 
+def _share_links(slack: Slack, message: Message, channel: Channel) -> None:
+    """Tell the app of links to its domains, also where it is no member; not of its own."""
+    urls = dict.fromkeys(unescape(url) for url in _LINK.findall(message.text))
+    links = [{"domain": urlsplit(url).hostname, "url": url} for url in urls if slack.unfurls(url)]
+    if not links or message.bot_id or message.ephemeral_for:
+        return
+    unfurl_id = slack.interactions.new_unfurl_id(channel.id, message.ts)
+    body = events.link_shared(slack.wire(message), channel, links, unfurl_id=unfurl_id, is_member=slack.hears(channel))
+    slack.emit(channel.team_id, body)
+
+
 def _events(slack: Slack, message: Message) -> list[Json]:
     wire, channel = slack.wire(message), slack.channel(message)
+    if slack.config.agent and not message.bot_id:
+        token = slack.interactions.new_action_token(channel.team_id, message.user_id)
+        wire["assistant_thread"] = {"action_token": token}
     said = events.message_event(wire, channel)
     if not _mentions_app(slack, message, channel):
         return [said]

@@ -2,6 +2,7 @@
 
 from collections import deque
 from dataclasses import dataclass, field
+from urllib.parse import urlsplit
 
 from bot.emulator import events, seed
 from bot.emulator.clock import Clock
@@ -14,6 +15,7 @@ from bot.emulator.limits import Limits
 from bot.emulator.messages import Message, Timeline
 from bot.emulator.scheduled import Scheduled
 from bot.emulator.sessions import Sessions
+from bot.emulator.subscriptions import subscribed
 from bot.emulator.updates import Updates
 from bot.emulator.workspace import Channel, Installation, Json, User, Workspace
 
@@ -103,8 +105,10 @@ class Slack:
         return workspace.installation is not None and workspace.bot_user_id in channel.members
 
     def emit(self, team_id: str, *bodies: Json) -> list[Delivery]:
-        """Deliver events of one workspace to the app, the first attempts in this order."""
-        return self.deliveries.send(*(self._enveloped(body, self.workspaces[team_id]) for body in bodies))
+        """Deliver what the app subscribes to of one workspace's events, the first attempts in this order."""
+        workspace = self.workspaces[team_id]
+        told = [body for body in bodies if subscribed(self.config, workspace.installation, body)]
+        return self.deliveries.send(*(self._enveloped(body, workspace) for body in told))
 
     def _enveloped(self, body: Json, workspace: Workspace) -> Json:
         """In a channel shared with another company the envelope names the author's workspace, and who is told only in `authorizations`."""
@@ -124,6 +128,15 @@ class Slack:
         team_id = str(body.get("user_team") or workspace.id)
         return {**wrapped, "team_id": team_id, "context_team_id": team_id, "is_ext_shared_channel": True}
 
+    def unfurls(self, url: str) -> bool:
+        """Whether the app's manifest names the domain of `url`, or one above it."""
+        host = urlsplit(url).hostname or ""
+        return any(host == domain or host.endswith(f".{domain}") for domain in self.config.unfurl_domains)
+
+    def permalink(self, message: Message) -> str:
+        thread = f"&thread_ts={message.thread_ts}" if message.thread_ts else ""
+        return f"{self.url}/#channel={message.channel_id}&ts={message.ts}{thread}"
+
     def wire(self, message: Message, *, include_metadata: bool = False) -> Json:
         """A message as the Web API and events show it, with its place in the thread."""
         body = {**message.wire(include_metadata=include_metadata), **self.timeline.thread_counts(message)}
@@ -142,14 +155,18 @@ class Slack:
         shared = (one for one in channels if one.shared_with and installation.bot_user_id in one.members)
         return self.has_app(installation, user.team_id) or any(user.id in one.members for one in shared)
 
-    def remove_app(self, workspace: Workspace, *, error: str, tell: bool = True) -> None:
-        """End the installation in `workspace`: its token answers `error` from now on, and the app is told, unless that comes later."""
-        installation = workspace.installation
+    def remove_app(self, workspace: Workspace, *, error: str, tell: bool = True, order: str = "") -> None:
+        """End the installation in `workspace`: its token answers `error` from now on, and the app is told, unless that comes later.
+
+        `order` names the event that is sent first of the two, by default that of the configuration.
+        """
+        installation, first = workspace.installation, order or self.config.uninstall_order
         if installation is None:
             return
         ts = self.clock.timestamp()
         if tell:
-            self.emit(workspace.id, events.app_uninstalled(ts=ts), events.tokens_revoked(installation, ts=ts))
+            pair = [events.app_uninstalled(ts=ts), events.tokens_revoked(installation, ts=ts)]
+            self.emit(workspace.id, *(pair if first == "app_uninstalled" else pair[::-1]))
         installation.revoked = error
         self.revoked[installation.token] = installation
         for each in [one for one in self.workspaces.values() if one.installation is installation]:

@@ -7,6 +7,8 @@ from bot.emulator.ids import new_id
 
 Json = dict[str, Any]
 ChannelKind = Literal["channel", "group", "im", "mpim"]
+Posting = Literal["everyone", "nobody", "admins", "threads_only", "no_threads"]
+"""Who may post in a channel, or where; "nobody" stands for a preference of the workspace that keeps the app out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +29,7 @@ class User:
 class Channel:
     """A public channel, a private one (`group`), a direct message (`im`) or one of several people (`mpim`). `members` are user ids, in order of joining.
 
-    `shared_with` are the ids of other companies' workspaces whose people are in it, by Slack Connect.
+    `locked_threads` are roots that admins allow no more replies to. `shared_with` are the ids of other companies' workspaces whose people are in it, by Slack Connect.
     """
 
     id: str
@@ -37,6 +39,8 @@ class Channel:
     members: list[str]
     topic: str = ""
     is_archived: bool = False
+    posting: Posting = "everyone"
+    locked_threads: list[str] = field(default_factory=list)
     shared_with: list[str] = field(default_factory=list)
 
     def other(self, user_id: str) -> str:

@@ -10,6 +10,7 @@ from aiohttp import web
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.emulator import Emulator, EmulatorClient, EmulatorConfig
+from bot.emulator.subscriptions import EVENT_SCOPES
 
 SECRET = "signing-secret-of-the-tests"
 TOKEN = "xoxb-northwind-test"
@@ -94,6 +95,7 @@ async def emulator(sink: Sink) -> AsyncIterator[Emulator]:
         bot_token=TOKEN,
         request_url=sink.url,
         ack_timeout_s=0.5,
+        events=tuple(EVENT_SCOPES),
     )
     async with Emulator(config) as emulator:
         yield emulator

@@ -129,6 +129,7 @@ async def test_a_click_the_app_fails_on_is_reported(
     assert (answer["ok"], answer["status"], answer["problem"]) == (False, 500, "http_error")
 
 
+MODAL: dict[str, Any] = {"type": "modal", "title": {"type": "plain_text", "text": "Why?"}}
 WHY: dict[str, Any] = {
     "type": "input",
     "block_id": "reason",
@@ -140,7 +141,7 @@ WHY: dict[str, Any] = {
 async def test_a_trigger_opens_one_view_within_three_seconds(
     web_api: AsyncWebClient, people: EmulatorClient, sink: Sink
 ) -> None:
-    view: dict[str, Any] = {"type": "modal", "title": {"type": "plain_text", "text": "Why?"}, "blocks": [WHY]}
+    view = {**MODAL, "submit": {"type": "plain_text", "text": "Send"}, "blocks": [WHY]}
     ts = await ask(web_api)
     await people.click("#campaigns", ts, "approve", "@ada")
     trigger = json.loads(form_of(sink)["payload"])["trigger_id"]
@@ -164,7 +165,7 @@ async def test_a_trigger_opens_one_view_within_three_seconds(
 async def test_a_modal_can_be_cancelled(web_api: AsyncWebClient, people: EmulatorClient, sink: Sink) -> None:
     await people.click("#campaigns", await ask(web_api), "approve", "@ada")
     trigger = json.loads(form_of(sink)["payload"])["trigger_id"]
-    opened = await web_api.views_open(trigger_id=trigger, view={"type": "modal", "blocks": []})
+    opened = await web_api.views_open(trigger_id=trigger, view={**MODAL, "blocks": []})
     await people.close_view("@ada", opened["view"]["id"])
     assert (await people.views("@ada"))["views"] == []
 

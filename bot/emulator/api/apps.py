@@ -4,6 +4,7 @@ from bot.emulator.api.call import Call, Method
 from bot.emulator.api.conversations import page
 from bot.emulator.blocks import check_blocks
 from bot.emulator.errors import SlackError
+from bot.emulator.surfaces import check_view
 from bot.emulator.workspace import Json
 
 
@@ -86,11 +87,27 @@ def authorizations(call: Call) -> Json:
 
 
 def validate(call: Call) -> Json:
-    """Whether Slack would take these blocks; no token is needed to ask."""
-    if call.args.get("blocks") is None:
+    """Whether Slack would take these blocks, this view or this message; no token is needed to ask. Exactly one is given."""
+    given = [name for name in ("blocks", "view", "message") if call.args.get(name) is not None]
+    if len(given) != 1:
         raise SlackError("invalid_arguments")
-    check_blocks(call.structure("blocks", "invalid_arguments"))
+    value = call.structure(given[0], "invalid_arguments")
+    if given[0] == "view":
+        check_view(value, kind="", refusal="invalid_view")
+    elif given[0] == "blocks":
+        check_blocks(value)
+    else:
+        _check_message(value)
     return {}
+
+
+def _check_message(message: object) -> None:
+    if not isinstance(message, dict):
+        raise SlackError("invalid_arguments")
+    try:
+        check_blocks(message.get("blocks") or [])
+    except SlackError as error:
+        raise SlackError("invalid_message", **error.extra) from None
 
 
 METHODS = {

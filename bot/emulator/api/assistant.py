@@ -8,6 +8,8 @@ from bot.emulator.workspace import Channel, Json
 ASSISTANT = ("assistant:write",)
 # `assistant.threads.setStatus` is moving from assistant:write to chat:write; Slack takes either.
 STATUS = ("chat:write", "assistant:write")
+DEAF = "missing_agent_session_stopped_event_subscription"
+MAX_TITLE_CHARS = 200
 
 
 def set_status(call: Call) -> Json:
@@ -28,6 +30,8 @@ def set_title(call: Call) -> Json:
 
 
 def set_suggested_prompts(call: Call) -> Json:
+    if not call.slack.config.agent:
+        raise SlackError("not_agent_app")
     channel = _channel(call)
     prompts = call.structure("prompts", "invalid_arguments")
     if not isinstance(prompts, list) or not all(isinstance(p, dict) and p.get("message") for p in prompts):
@@ -44,10 +48,16 @@ def session_set_status(call: Call) -> Json:
     if status not in SESSION_STATUSES:
         raise SlackError("invalid_status")
     channel = _session_channel(call)
+    initiator = call.text("initiator_user_id")
+    if initiator and initiator not in channel.members:
+        raise SlackError("user_not_found")
     thread_ts = _root(call, channel, missing="invalid_arguments")
     session = call.slack.sessions.set_status(channel.id, thread_ts, status)
     session.title = session.title or call.text("title")
-    return {"status": status, "agent_status": status, "title": session.title}
+    answer = {"status": status, "agent_status": status, "title": session.title}
+    # Slack shows no Stop button to an app that would not hear it.
+    heard = "agent_session_stopped" in call.slack.config.events
+    return answer if heard else {**answer, "warning": DEAF, "response_metadata": {"warnings": [DEAF]}}
 
 
 def session_rename(call: Call) -> Json:
@@ -55,7 +65,9 @@ def session_rename(call: Call) -> Json:
     session = call.slack.sessions.find(channel.id, _root(call, channel, missing="session_not_found"))
     if session is None:
         raise SlackError("session_not_found")
-    session.title = call.required("title")
+    if len(call.required("title")) > MAX_TITLE_CHARS:
+        raise SlackError("invalid_name")
+    session.title = call.text("title")
     return {"title": session.title}
 
 
@@ -68,7 +80,7 @@ def _channel(call: Call) -> Channel:
 
 def _session_channel(call: Call) -> Channel:
     channel = call.channel("channel_id")
-    if not call.is_member(channel):
+    if not call.is_member(channel) or not call.slack.config.agent:
         raise SlackError("not_authorized")
     if not call.text("thread_ts"):
         raise SlackError("thread_ts_required")

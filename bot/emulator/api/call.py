@@ -101,6 +101,8 @@ class Call:
             raise SlackError("not_in_channel")
         if channel.is_archived:
             raise SlackError("is_archived")
+        if channel.kind == "im" and not self.slack.config.messages_tab:
+            raise SlackError("messages_tab_disabled")
         return channel
 
     def is_member(self, channel: Channel) -> bool:

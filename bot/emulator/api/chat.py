@@ -10,15 +10,44 @@ from bot.emulator.workspace import Channel, Json
 MAX_UPDATE_TEXT_CHARS = 4_000
 
 
+NO_REPLIES = frozenset({"channel_join", "channel_leave", "channel_topic", "channel_purpose", "channel_name"})
+"""Subtypes of what Slack itself notes in a channel; nobody can answer them."""
+
+
 def root_ts(call: Call, channel: Channel, *, missing: str = "thread_not_found") -> str | None:
-    """The root of the thread that `thread_ts` names; a reply's timestamp nests under its root."""
+    """The root of the thread that `thread_ts` names, if the app may post there; a reply's timestamp nests under its root.
+
+    Raises:
+        SlackError: `missing`, cannot_reply_to_message, or a restricted_action.
+
+    """
     given = call.text("thread_ts")
-    if not given:
-        return None
-    parent = call.slack.timeline.find(channel.id, given)
-    if parent is None:
+    parent = call.slack.timeline.find(channel.id, given) if given else None
+    if given and parent is None:
         raise SlackError(missing)
-    return parent.root_ts
+    if parent and parent.subtype in NO_REPLIES:
+        raise SlackError("cannot_reply_to_message")
+    root = parent.root_ts if parent else None
+    if refusal := _refusal(channel, root):
+        raise SlackError(refusal)
+    return root
+
+
+def _refusal(channel: Channel, root: str | None) -> str:
+    """Slack's word for why the app may not post in `channel`, in the thread of `root` or outside of threads; empty when it may."""
+    if root in channel.locked_threads:
+        return "restricted_action_thread_locked"
+    where = {"threads_only": root is None, "no_threads": root is not None}
+    return _RESTRICTED[channel.posting] if where.get(channel.posting, True) else ""
+
+
+_RESTRICTED = {
+    "everyone": "",
+    "nobody": "restricted_action",
+    "admins": "restricted_action_read_only_channel",
+    "threads_only": "restricted_action_thread_only_channel",
+    "no_threads": "restricted_action_non_threadable_channel",
+}
 
 
 def post_message(call: Call) -> Json:
@@ -47,22 +76,37 @@ def post_ephemeral(call: Call) -> Json:
 
 
 def update(call: Call) -> Json:
-    channel = call.writable_channel()
+    channel = call.channel()
     message = call.message(channel)
     if message.bot_id != call.installation.bot_id:
         raise SlackError("cant_update_message")
+    if channel.is_archived:
+        raise SlackError("is_inactive")
+    if _edit_window_closed(call, message):
+        raise SlackError("edit_window_closed")
     said = content(call)
     if not said.markdown and len(said.text) > MAX_UPDATE_TEXT_CHARS:
         raise SlackError("msg_too_long")
     if message.stream and message.stream.state_at(call.slack.clock.now()) == "streaming":
         raise SlackError("streaming_state_conflict")
+    if said.blocks and _rich(message.blocks) and not _rich(said.blocks):
+        raise SlackError("block_mismatch")
     posting.edit(call.slack, message, lambda target: _apply(said, target))
     wire = message.wire(include_metadata=True)
     return {"channel": channel.id, "ts": message.ts, "text": message.text, "message": wire, **said.note}
 
 
+def _edit_window_closed(call: Call, message: Message) -> bool:
+    window_s = call.slack.config.edit_window_s
+    return window_s is not None and call.slack.clock.now() > float(message.ts) + window_s
+
+
+def _rich(blocks: list[Json]) -> bool:
+    return any(block["type"] == "rich_text" for block in blocks)
+
+
 def delete(call: Call) -> Json:
-    channel = call.writable_channel()
+    channel = call.channel()
     message = call.message(channel)
     if message.bot_id != call.installation.bot_id:
         raise SlackError("cant_delete_message")
@@ -73,8 +117,7 @@ def delete(call: Call) -> Json:
 def get_permalink(call: Call) -> Json:
     channel = call.channel()
     message = call.message(channel, "message_ts")
-    thread = f"&thread_ts={message.thread_ts}" if message.thread_ts else ""
-    return {"channel": channel.id, "permalink": f"{call.slack.url}/#channel={channel.id}&ts={message.ts}{thread}"}
+    return {"channel": channel.id, "permalink": call.slack.permalink(message)}
 
 
 def new_message(call: Call, channel: Channel, said: Content) -> Message:

@@ -1,5 +1,6 @@
 """conversations.*: channels, their members and what was said in them."""
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
@@ -62,9 +63,7 @@ def page(call: Call, key: str, rows: Sequence[T], *, most: int, show: Callable[[
 
 
 def list_channels(call: Call) -> Json:
-    wanted = set((call.text("types") or "public_channel").replace(" ", "").split(","))
-    if wanted - {"public_channel", "private_channel", "mpim", "im"}:
-        raise SlackError("invalid_types")
+    wanted = _types(call)
     shown = [
         channel
         for channel in call.workspace.channels.values()
@@ -73,10 +72,21 @@ def list_channels(call: Call) -> Json:
     return page(call, "channels", shown, most=1000, show=lambda channel: channel_wire(call, channel))
 
 
+def _types(call: Call) -> set[str]:
+    """The kinds of channel asked for; each needs its scope."""
+    wanted = set((call.text("types") or "public_channel").replace(" ", "").split(","))
+    if wanted - set(TYPE_OF.values()):
+        raise SlackError("invalid_types")
+    for kind, name in TYPE_OF.items():
+        if name in wanted:
+            call.need(f"{SCOPE_OF[kind]}:read")
+    return wanted
+
+
 def users_conversations(call: Call) -> Json:
     """Only those the user, by default the app, is a member of."""
     user_id = call.text("user") or call.installation.bot_user_id
-    wanted = set((call.text("types") or "public_channel").replace(" ", "").split(","))
+    wanted = _types(call)
     shown = [
         channel
         for channel in call.workspace.channels.values()
@@ -144,6 +154,8 @@ def join(call: Call) -> Json:
     channel = call.channel()
     if channel.kind != "channel":
         raise SlackError("method_not_supported_for_channel_type")
+    if channel.is_archived:
+        raise SlackError("is_archived")
     posting.join(call.slack, channel, call.installation.bot_user_id)
     return {"channel": channel_wire(call, channel)}
 
@@ -177,16 +189,19 @@ def _readable(call: Call) -> Channel:
 
 def _in_range(call: Call, message: Message) -> bool:
     """Between `oldest` and `latest`, the ends themselves only if `inclusive`. Timestamps compare as strings of equal length."""
-    oldest, latest = _full(call.text("oldest")), _full(call.text("latest"))
+    oldest, latest = _full(call, "oldest"), _full(call, "latest")
     if message.ts in {oldest, latest}:
         return call.flag("inclusive")
     return (not oldest or message.ts > oldest) and (not latest or message.ts < latest)
 
 
-def _full(ts: str) -> str:
-    """A timestamp with ten digits before the point and six behind it, empty for none."""
+def _full(call: Call, name: str) -> str:
+    """The timestamp `name` with ten digits before the point and six behind it, empty for none."""
+    ts = call.text(name)
     if ts in {"", "0"}:
         return ""
+    if not re.fullmatch(r"\d{1,10}(\.\d{0,6})?", ts):
+        raise SlackError(f"invalid_ts_{name}")
     seconds, _, micros = ts.partition(".")
     return f"{seconds:0>10}.{micros:0<6}"
 

@@ -13,7 +13,9 @@ from bot.emulator.api import (
     oauth,
     reactions,
     scheduling,
+    search,
     streams,
+    unfurls,
     users,
     views,
 )
@@ -27,7 +29,21 @@ from bot.emulator.workspace import Json
 
 METHODS: Mapping[str, Method] = {
     name: method
-    for family in (apps, assistant, chat, conversations, files, oauth, reactions, scheduling, streams, users, views)
+    for family in (
+        apps,
+        assistant,
+        chat,
+        conversations,
+        files,
+        oauth,
+        reactions,
+        scheduling,
+        search,
+        streams,
+        unfurls,
+        users,
+        views,
+    )
     for name, method in family.METHODS.items()
 }
 

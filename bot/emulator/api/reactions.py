@@ -9,6 +9,8 @@ from bot.emulator.messages import Message
 from bot.emulator.workspace import Json
 
 WRITE = ("reactions:write",)
+MAX_EMOJI = 50
+"""Different ones on one message (unconfirmed)."""
 
 
 def add(call: Call) -> Json:
@@ -47,7 +49,15 @@ def _target(call: Call) -> tuple[Message, str]:
         raise SlackError("invalid_name")
     if not call.text("timestamp"):
         raise SlackError("no_item_specified")
-    return call.message(call.channel(), "timestamp"), name
+    channel = call.channel()
+    if channel.is_archived:
+        raise SlackError("is_archived")
+    message = call.message(channel, "timestamp")
+    if message.root_ts in channel.locked_threads:
+        raise SlackError("thread_locked")
+    if name not in message.reactions and len(message.reactions) >= MAX_EMOJI:
+        raise SlackError("too_many_emoji")
+    return message, name
 
 
 METHODS = {

@@ -55,9 +55,7 @@ def stop(call: Call) -> Json:
         assert target.stream is not None
         target.stream.state = "stopped"
 
-    posting.edit(call.slack, message, finish)
-    # The end of a stream is not an edit in the reader's eyes.
-    message.edited_ts = ""
+    posting.edit(call.slack, message, finish, mark=False)
     call.slack.sessions.set_status(channel.id, message.root_ts, status)
     return {"channel": channel.id, "ts": message.ts, "message": message.wire(include_metadata=True)}
 

@@ -1,15 +1,12 @@
 """views.*: modals and the Home tab."""
 
-import json
-
 from bot.emulator.api.call import Call, Method
-from bot.emulator.blocks import check_blocks
 from bot.emulator.errors import SlackError
 from bot.emulator.ids import new_secret
+from bot.emulator.interactions import View
+from bot.emulator.surfaces import check_view
 from bot.emulator.workspace import Json
 
-MAX_VIEW_BYTES = 250_000
-MAX_VIEW_BLOCKS = 100
 MAX_VIEWS = 3
 
 
@@ -38,11 +35,12 @@ def push(call: Call) -> Json:
 
 def update(call: Call) -> Json:
     """Other contents for an open modal, unless it has changed since `hash` was told."""
-    body, interactions = _view(call), call.slack.interactions
+    interactions = call.slack.interactions
     by_name = {str(one.body.get("external_id")): one for one in interactions.views.values()}
     view = interactions.views.get(call.text("view_id")) or by_name.get(call.text("external_id") or " ")
     if view is None or not call.slack.has_app(call.installation, view.team_id):
         raise SlackError("not_found")
+    body = _view(call, mine=view)
     if call.text("hash") and call.text("hash") != view.hash:
         raise SlackError("hash_conflict")
     view.body, view.hash = body, new_secret("")[:12]
@@ -51,22 +49,26 @@ def update(call: Call) -> Json:
 
 
 def publish(call: Call) -> Json:
-    user, view = call.user("user_id"), _view(call)
+    if not call.slack.config.home_tab:
+        raise SlackError("not_enabled")
+    user = call.user("user_id")
     now = call.slack.interactions.homes.get(user.id)
+    view = _view(call, "home", mine=now)
     if call.text("hash") and now and call.text("hash") != now.hash:
         raise SlackError("hash_conflict")
-    shown = call.slack.interactions.add_view(call.workspace.id, user.id, {**view, "type": "home"})
+    shown = call.slack.interactions.add_view(call.workspace.id, user.id, view)
     call.slack.updates.publish("view", user=user.id, view_id=shown.id)
     return {"view": shown.wire(app_id=call.slack.config.app_id, bot_id=call.installation.bot_id)}
 
 
-def _view(call: Call) -> Json:
-    view = call.structure("view", "invalid_arguments")
-    if not isinstance(view, dict):
-        raise SlackError("invalid_arguments")
-    if len(json.dumps(view)) > MAX_VIEW_BYTES:
-        raise SlackError("view_too_large")
-    check_blocks(view.get("blocks", []), limit=MAX_VIEW_BLOCKS)
+def _view(call: Call, kind: str = "modal", *, mine: View | None = None) -> Json:
+    """The view given, whose `external_id` no other view than `mine` may have."""
+    view = check_view(call.structure("view", "invalid_arguments"), kind=kind)
+    name = view.get("external_id")
+    views = call.slack.interactions
+    others = [one for one in (*views.views.values(), *views.homes.values()) if one is not mine]
+    if name and any(one.body.get("external_id") == name and one.team_id == call.workspace.id for one in others):
+        raise SlackError("duplicate_external_id")
     return view
 
 

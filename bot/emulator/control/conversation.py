@@ -16,7 +16,7 @@ from bot.emulator.lookup import find_channel, find_message, find_place, find_use
 from bot.emulator.rendering import plain_text, with_html
 from bot.emulator.seen import seen_messages
 from bot.emulator.slack import Slack
-from bot.emulator.workspace import Json, User
+from bot.emulator.workspace import Channel, Json, User
 
 
 async def post_message(slack: Slack, request: web.Request) -> Json:
@@ -98,8 +98,28 @@ async def add_member(slack: Slack, request: web.Request) -> Json:
 
 async def open_home(slack: Slack, request: web.Request) -> Json:
     asked = await body(request, requests.Home)
-    people.open_home(slack, find_user(slack, asked.user), asked.tab)
+    user = find_user(slack, asked.user)
+    people.open_home(slack, user, asked.tab, seen=_beside(slack, user, asked.beside))
     return {}
+
+
+async def change_context(slack: Slack, request: web.Request) -> Json:
+    asked = await body(request, requests.Context)
+    user = find_user(slack, asked.user)
+    people.look_at(slack, user, _beside(slack, user, asked.beside))
+    return {}
+
+
+async def unfurl(slack: Slack, request: web.Request) -> Json:
+    """What Slack itself found out about a link in a message."""
+    asked = await body(request, requests.Unfurl)
+    channel = find_channel(slack, asked.channel)
+    people.unfurl(slack, find_message(slack, channel, asked.ts), asked.title)
+    return {}
+
+
+def _beside(slack: Slack, user: User, name: str) -> Channel | None:
+    return find_channel(slack, name, team_id=user.team_id) if name else None
 
 
 async def submit_view(slack: Slack, request: web.Request) -> Json:

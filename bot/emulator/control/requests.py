@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from bot.emulator.errors import BadRequestError
 from bot.emulator.faults import FaultKind
 from bot.emulator.sockets import Trouble
+from bot.emulator.workspace import Posting
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -72,8 +73,40 @@ class Member(Body):
 
 
 class Home(Body):
+    """`beside` is the channel at whose side the app's pane stands; empty when it has the page to itself."""
+
     user: str
     tab: Literal["home", "messages"] = "messages"
+    beside: str = ""
+
+
+class Context(Body):
+    user: str
+    beside: str = ""
+
+
+class Unfurl(Body):
+    channel: str
+    ts: str
+    title: str = "A preview"
+
+
+class ChannelChange(Body):
+    """What an admin sets; what is left out stays."""
+
+    channel: str
+    is_archived: bool | None = None
+    posting: Posting | None = None
+    lock_thread: str = ""
+
+
+class Removal(Body):
+    """`user`, if given, has to be an admin. `order` names the event that is sent first."""
+
+    team: str = ""
+    user: str = ""
+    tell: bool = True
+    order: Literal["", "app_uninstalled", "tokens_revoked"] = ""
 
 
 class Submission(Body):
