@@ -40,6 +40,11 @@ HISTORY = frozenset({"conversations.history", "conversations.replies"})
 _TIER_OF = {method: tier for tier, methods in TIERS.items() for method in methods}
 
 
+def tier_of(method: str) -> int:
+    """Slack's tier of `method`, 1 to 4, or 5 for one with a limit of its own."""
+    return 5 if method in SPECIAL or method == POST else _TIER_OF.get(method, 3)
+
+
 class RateLimitedError(SlackError):
     """`ratelimited`; `retry_after_s` is what the answer's Retry-After says, in whole seconds."""
 
@@ -75,4 +80,4 @@ class Limits:
             return 1
         if not self.enforced or method in SPECIAL:
             return None
-        return POSTS_PER_MINUTE if method == POST else PER_MINUTE[_TIER_OF.get(method, 3)]
+        return POSTS_PER_MINUTE if method == POST else PER_MINUTE[tier_of(method)]

@@ -19,7 +19,12 @@ from tests.emulator.conftest import TOKEN, Sink, settled
 pytestmark = pytest.mark.filterwarnings("ignore:BasicAuth is deprecated")
 
 REDIRECT = "http://127.0.0.1:8000/slack/oauth_redirect"
-ASKED = {"client_id": "1.2", "scope": "app_mentions:read,chat:write,commands,users:read", "state": "s1", "redirect_uri": REDIRECT}
+ASKED = {
+    "client_id": "1.2",
+    "scope": "app_mentions:read,chat:write,commands,users:read",
+    "state": "s1",
+    "redirect_uri": REDIRECT,
+}
 
 
 @pytest.fixture

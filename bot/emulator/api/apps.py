@@ -111,7 +111,7 @@ def _check_message(message: object) -> None:
 
 
 METHODS = {
-    "apps.event.authorizations.list": Method(authorizations, app_level=True),
+    "apps.event.authorizations.list": Method(authorizations, app_level=True, required=("event_context",)),
     "blocks.validate": Method(validate, open=True),
     "apps.connections.open": Method(connections_open, app_level=True),
     "api.test": Method(api_test, open=True),

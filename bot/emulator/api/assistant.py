@@ -96,9 +96,11 @@ def _root(call: Call, channel: Channel, *, missing: str) -> str:
 
 
 METHODS = {
-    "assistant.threads.setStatus": Method(set_status, STATUS),
-    "assistant.threads.setTitle": Method(set_title, ASSISTANT),
-    "assistant.threads.setSuggestedPrompts": Method(set_suggested_prompts, ASSISTANT),
-    "agents.sessions.setStatus": Method(session_set_status, ("chat:write",)),
-    "agents.sessions.rename": Method(session_rename, ("chat:write",)),
+    "assistant.threads.setStatus": Method(set_status, STATUS, required=("channel_id", "thread_ts", "status")),
+    "assistant.threads.setTitle": Method(set_title, ASSISTANT, required=("channel_id", "thread_ts", "title")),
+    "assistant.threads.setSuggestedPrompts": Method(
+        set_suggested_prompts, ASSISTANT, required=("channel_id", "prompts")
+    ),
+    "agents.sessions.setStatus": Method(session_set_status, ("chat:write",), required=("channel_id", "status")),
+    "agents.sessions.rename": Method(session_rename, ("chat:write",), required=("channel_id", "title")),
 }

@@ -55,8 +55,7 @@ class Call:
     def required(self, name: str) -> str:
         value = self.text(name)
         if not value:
-            message = f"[ERROR] missing required field: {name}"
-            raise SlackError("invalid_arguments", response_metadata={"messages": [message]})
+            raise missing(name)
         return value
 
     def flag(self, name: str, *, default: bool = False) -> bool:
@@ -127,11 +126,21 @@ class Call:
             raise SlackError("missing_scope", needed=scope, provided=",".join(self.installation.scopes))
 
 
+def missing(*names: str) -> SlackError:
+    """The error of a call without these arguments."""
+    messages = [f"[ERROR] missing required field: {name}" for name in names]
+    return SlackError("invalid_arguments", response_metadata={"messages": messages})
+
+
 @dataclass(frozen=True, slots=True)
 class Method:
-    """How a method is answered. Any one of `scopes` is enough; an `open` method needs no token, an `app_level` one the app's."""
+    """How a method is answered. Any one of `scopes` is enough; an `open` method needs no token, an `app_level` one the app's.
+
+    A call without one of the `required` arguments is invalid_arguments; a method that has its own word for one leaves it out.
+    """
 
     handle: Callable[[Call], Json]
     scopes: tuple[str, ...] = ()
     open: bool = False
     app_level: bool = False
+    required: tuple[str, ...] = ()

@@ -140,9 +140,9 @@ def _apply(said: Content, message: Message) -> None:
 
 WRITE = ("chat:write",)
 METHODS = {
-    "chat.postMessage": Method(post_message, WRITE),
-    "chat.postEphemeral": Method(post_ephemeral, WRITE),
-    "chat.update": Method(update, WRITE),
-    "chat.delete": Method(delete, WRITE),
-    "chat.getPermalink": Method(get_permalink),
+    "chat.postMessage": Method(post_message, WRITE, required=("channel",)),
+    "chat.postEphemeral": Method(post_ephemeral, WRITE, required=("user", "channel")),
+    "chat.update": Method(update, WRITE, required=("ts", "channel")),
+    "chat.delete": Method(delete, WRITE, required=("ts", "channel")),
+    "chat.getPermalink": Method(get_permalink, required=("channel", "message_ts")),
 }

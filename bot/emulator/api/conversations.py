@@ -106,20 +106,20 @@ def members(call: Call) -> Json:
 
 
 def history(call: Call) -> Json:
-    channel = _readable(call)
-    found = [m for m in call.slack.timeline.top_level(channel.id) if not m.ephemeral_for and _in_range(call, m)]
+    channel, within = _readable(call), _range(call)
+    found = [m for m in call.slack.timeline.top_level(channel.id) if not m.ephemeral_for and within(m)]
     return page(call, "messages", found[::-1], most=_most(call, 999), show=lambda m: _wire(call, m))
 
 
 def replies(call: Call) -> Json:
-    channel = _readable(call)
+    channel, within = _readable(call), _range(call)
     named = call.slack.timeline.find(channel.id, call.required("ts"))
     root = named.root_ts if named else call.text("ts")
     thread = [m for m in call.slack.timeline.thread(channel.id, root) if not m.ephemeral_for]
     if not thread:
         raise SlackError("thread_not_found")
     # The root is always there, whatever range of replies is asked for.
-    found = [m for m in thread if m.ts == root or _in_range(call, m)]
+    found = [m for m in thread if m.ts == root or within(m)]
     return page(call, "messages", found, most=_most(call, 1000), show=lambda m: _wire(call, m))
 
 
@@ -133,6 +133,7 @@ def open_conversation(call: Call) -> Json:
         raise SlackError("user_not_found")
     if len(user_ids) > 1:
         return _open_group(call, user_ids)
+    call.need("im:write")
     known = f"D{user_ids[0][1:]}" in call.workspace.channels
     channel = call.workspace.direct_message(user_ids[0])
     body = channel_wire(call, channel) if call.flag("return_im") else {"id": channel.id}
@@ -187,12 +188,16 @@ def _readable(call: Call) -> Channel:
     return channel
 
 
-def _in_range(call: Call, message: Message) -> bool:
+def _range(call: Call) -> Callable[[Message], bool]:
     """Between `oldest` and `latest`, the ends themselves only if `inclusive`. Timestamps compare as strings of equal length."""
     oldest, latest = _full(call, "oldest"), _full(call, "latest")
-    if message.ts in {oldest, latest}:
-        return call.flag("inclusive")
-    return (not oldest or message.ts > oldest) and (not latest or message.ts < latest)
+
+    def within(message: Message) -> bool:
+        if message.ts in {oldest, latest}:
+            return call.flag("inclusive")
+        return (not oldest or message.ts > oldest) and (not latest or message.ts < latest)
+
+    return within
 
 
 def _full(call: Call, name: str) -> str:
@@ -212,12 +217,14 @@ def _wire(call: Call, message: Message) -> Json:
 
 METHODS = {
     "conversations.list": Method(list_channels, READ),
-    "conversations.info": Method(info, READ),
-    "conversations.history": Method(history, HISTORY),
-    "conversations.replies": Method(replies, HISTORY),
-    "conversations.members": Method(members, READ),
-    "conversations.open": Method(open_conversation, ("im:write", "mpim:write")),
-    "conversations.join": Method(join, ("channels:join",)),
-    "conversations.leave": Method(leave, ("channels:manage", "groups:write")),
+    "conversations.info": Method(info, READ, required=("channel",)),
+    "conversations.history": Method(history, HISTORY, required=("channel",)),
+    "conversations.replies": Method(replies, HISTORY, required=("channel", "ts")),
+    "conversations.members": Method(members, READ, required=("channel",)),
+    "conversations.open": Method(open_conversation, ("channels:manage", "groups:write", "im:write", "mpim:write")),
+    "conversations.join": Method(join, ("channels:join",), required=("channel",)),
+    "conversations.leave": Method(
+        leave, ("channels:manage", "channels:write", "groups:write", "im:write", "mpim:write"), required=("channel",)
+    ),
     "users.conversations": Method(users_conversations, READ),
 }

@@ -20,7 +20,7 @@ from bot.emulator.api import (
     views,
 )
 from bot.emulator.api.arguments import arguments, basic, token
-from bot.emulator.api.call import Call, Method
+from bot.emulator.api.call import Call, Method, missing
 from bot.emulator.errors import SlackError
 from bot.emulator.faults import Fault
 from bot.emulator.limits import RateLimitedError
@@ -85,6 +85,9 @@ def _run(call: Call, name: str, given_token: str) -> Json:
         _authorize(call, method, given_token)
         caller = call.installation
         call.slack.limits.take(name, place=caller.team_id or caller.org_id, channel=call.text("channel"))
+    absent = [each for each in method.required if call.args.get(each) is None]
+    if absent:
+        raise missing(*absent)
     return method.handle(call)
 
 

@@ -101,7 +101,7 @@ def _share(call: Call, channel: Channel, files: list[File]) -> None:
 METHODS = {
     "files.getUploadURLExternal": Method(get_upload_url, WRITE),
     "files.completeUploadExternal": Method(complete_upload, WRITE),
-    "files.delete": Method(delete, WRITE),
+    "files.delete": Method(delete, WRITE, required=("file",)),
     "files.list": Method(list_files, ("files:read",)),
-    "files.info": Method(info, ("files:read",)),
+    "files.info": Method(info, ("files:read",), required=("file",)),
 }

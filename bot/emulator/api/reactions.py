@@ -61,7 +61,7 @@ def _target(call: Call) -> tuple[Message, str]:
 
 
 METHODS = {
-    "reactions.add": Method(add, WRITE),
+    "reactions.add": Method(add, WRITE, required=("channel",)),
     "reactions.get": Method(get, ("reactions:read",)),
     "reactions.remove": Method(remove, WRITE),
 }

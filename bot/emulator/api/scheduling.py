@@ -41,6 +41,8 @@ def delete(call: Call) -> Json:
 
 def list_scheduled(call: Call) -> Json:
     wanted = call.text("channel")
+    if wanted and call.slack.workspace_of(wanted) is None:
+        raise SlackError("invalid_channel")
     found = [
         one
         for one in call.slack.scheduled.waiting.values()
@@ -61,7 +63,7 @@ def _time(call: Call) -> int:
 
 
 METHODS = {
-    "chat.scheduleMessage": Method(schedule, WRITE),
-    "chat.deleteScheduledMessage": Method(delete, WRITE),
+    "chat.scheduleMessage": Method(schedule, WRITE, required=("channel", "post_at")),
+    "chat.deleteScheduledMessage": Method(delete, WRITE, required=("scheduled_message_id", "channel")),
     "chat.scheduledMessages.list": Method(list_scheduled),
 }

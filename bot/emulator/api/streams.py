@@ -163,7 +163,7 @@ _GROW: dict[str, Callable[[Message, Json], None]] = {
 }
 
 METHODS = {
-    "chat.startStream": Method(start, WRITE),
-    "chat.appendStream": Method(append, WRITE),
-    "chat.stopStream": Method(stop, WRITE),
+    "chat.startStream": Method(start, WRITE, required=("channel",)),
+    "chat.appendStream": Method(append, WRITE, required=("channel", "ts")),
+    "chat.stopStream": Method(stop, WRITE, required=("channel", "ts")),
 }

@@ -122,9 +122,9 @@ def bots_info(call: Call) -> Json:
 
 
 METHODS = {
-    "users.info": Method(info, READ),
+    "users.info": Method(info, READ, required=("user",)),
     "users.list": Method(list_users, READ),
-    "users.lookupByEmail": Method(lookup_by_email, ("users:read.email",)),
+    "users.lookupByEmail": Method(lookup_by_email, ("users:read.email",), required=("email",)),
     "users.profile.get": Method(profile, ("users.profile:read",)),
     "emoji.list": Method(emoji, ("emoji:read",)),
     "usergroups.list": Method(usergroups, ("usergroups:read",)),

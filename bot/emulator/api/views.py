@@ -73,8 +73,8 @@ def _view(call: Call, kind: str = "modal", *, mine: View | None = None) -> Json:
 
 
 METHODS = {
-    "views.open": Method(open_view),
-    "views.publish": Method(publish),
-    "views.push": Method(push),
-    "views.update": Method(update),
+    "views.open": Method(open_view, required=("view",)),
+    "views.publish": Method(publish, required=("user_id", "view")),
+    "views.push": Method(push, required=("view",)),
+    "views.update": Method(update, required=("view",)),
 }
