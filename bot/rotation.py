@@ -13,9 +13,10 @@ import aiohttp
 import structlog
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
+from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from bot.clients import CredentialsUnavailableError, code_of
-from bot.keyring import Keyring
+from bot.keyring import Keyring, KeyringError
 from workflows.storage import Select, Store, StoreUnavailableError, Table, Update
 
 AHEAD = timedelta(hours=2)
@@ -26,6 +27,8 @@ CLAIM = timedelta(seconds=60)
 """How long one process has for a refresh. If it dies, another one tries after that."""
 AGAIN = timedelta(seconds=5)
 """How long a refresh that Slack did not answer is not tried again."""
+LIFE = timedelta(hours=12)
+"""What Slack gives a token, where an answer does not say."""
 WAIT_S = 2.0
 """How long whoever needs a token waits for another process to refresh it."""
 LOOK_S = 0.05
@@ -109,43 +112,52 @@ class Rotation:
         end = asyncio.get_running_loop().time() + WAIT_S
         while asyncio.get_running_loop().time() < end:
             await asyncio.sleep(LOOK_S)
-            rows = await self._store.read(Select(self._table, {"tenant": row["tenant"], "removed_at": None}))
-            if not rows:
-                return None
-            if rows[0]["refresh_token"] != row["refresh_token"]:
-                return rows[0]
-            if rows[0]["lost"]:
+            now = await self._standing(row["tenant"])
+            if now is None or now["expires_at"] != row["expires_at"]:  # not the sealed text: a new key changes that, too
+                return now
+            if now["lost"]:
                 return None
         raise CredentialsUnavailableError(f"the token of {row['tenant']} has expired and is not refreshed yet")
 
     async def _refreshed(self, row: Row) -> Row | None:
-        tenant = row["tenant"]
+        """All that may fail comes before Slack's answer. From then on the new pair exists nowhere else, and is stored."""
+        tenant, asked_at = row["tenant"], await self._store.now()
+        try:
+            used = self._keyring.open(row["refresh_token"], tenant=tenant, column="refresh_token")
+        except KeyringError as error:
+            raise CredentialsUnavailableError(str(error)) from error
         try:
             answer = await self._client.oauth_v2_access(
                 client_id=self._client_id,
                 client_secret=self._client_secret,
                 grant_type="refresh_token",
-                refresh_token=self._keyring.open(row["refresh_token"], tenant=tenant, column="refresh_token"),
+                refresh_token=used,
             )
-            token, refresh_token = str(answer["access_token"]), str(answer["refresh_token"])
-            expires_at = await self._store.now() + timedelta(seconds=int(answer["expires_in"]))
         except (SlackApiError, aiohttp.ClientError, TimeoutError, OSError) as error:
             reason = code_of(error) if isinstance(error, SlackApiError) else type(error).__name__
             if reason in LOST:
                 await self._given_up(row, reason)
                 return None
-            await self._store.write(
-                Update(self._table, _pair(row), {"refreshing_until": await self._store.now() + AGAIN})
-            )
+            await self._put_off(row)
             raise CredentialsUnavailableError(f"Slack does not refresh the token of {tenant}: {reason}") from error
-        sealed = {
-            "token": self._keyring.seal(token, tenant=tenant, column="token"),
-            "refresh_token": self._keyring.seal(refresh_token, tenant=tenant, column="refresh_token"),
+        return await self._stored(row, self._renewed(tenant, answer, asked_at))
+
+    def _renewed(self, tenant: str, answer: AsyncSlackResponse, asked_at: datetime) -> Row:
+        """The columns of the pair that Slack has handed out. Its life is counted from before it was asked for."""
+        token, refresh_token, life_s = (answer.get(name) for name in ("access_token", "refresh_token", "expires_in"))
+        return {
+            "token": self._keyring.seal(str(token), tenant=tenant, column="token"),
+            "refresh_token": self._keyring.seal(str(refresh_token), tenant=tenant, column="refresh_token"),
+            "expires_at": asked_at + (timedelta(seconds=life_s) if isinstance(life_s, int) else LIFE),
+            "refreshing_until": None,
+            "lost": False,
         }
-        return await self._stored(row, {**sealed, "expires_at": expires_at, "refreshing_until": None, "lost": False})
 
     async def _stored(self, row: Row, values: Row) -> Row | None:
-        """Keep the new pair, however long storage is away: there is no other copy, and the old refresh token is used up."""
+        """Keep the new pair, however long storage is away: there is no other copy, and the old refresh token is used up.
+
+        Returns the row as it stands then: None where the app was uninstalled meanwhile, the installation's where it was installed again.
+        """
         pause_s = 0.1
         while True:
             try:
@@ -156,7 +168,16 @@ class Rotation:
                 await asyncio.sleep(pause_s)
                 pause_s = min(2 * pause_s, STORE_PAUSE_S)
         structlog.get_logger().info("token_refreshed", tenant=row["tenant"], stored=bool(stored))
-        return {**row, **values} if stored else None  # not stored: uninstalled or installed again meanwhile
+        # Nothing was written also where a first try was, and its reply was lost.
+        return {**row, **values} if stored else await self._standing(row["tenant"])
+
+    async def _standing(self, tenant: str) -> Row | None:
+        rows = await self._store.read(Select(self._table, {"tenant": tenant, "removed_at": None}))
+        return rows[0] if rows else None
+
+    async def _put_off(self, row: Row) -> None:
+        again = {"refreshing_until": await self._store.now() + AGAIN}
+        await self._store.write(Update(self._table, _pair(row), again))
 
     async def _given_up(self, row: Row, reason: str) -> None:
         """Slack will not take this refresh token again: it was used and the answer lost, or the app was removed."""

@@ -2,19 +2,23 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from datetime import timedelta
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pytest
 from slack_sdk.errors import SlackApiError
+from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.installs import INSTALLATIONS
+from bot.clients import CredentialsUnavailableError
+from bot.installs import INSTALLATIONS, Installs
 from bot.rotation import Rotation
 from bot.service import Service
 from tests.bot.bench import HARBOR, Bench, Storage
 from tests.waiting import until
-from workflows.storage import Select, StoreUnavailableError
+from workflows.storage import Select, Store, StoreUnavailableError
 
 SERVERS = pytest.mark.parametrize("storage", ["servers"], indirect=True)
 HOUR = 3600.0
@@ -144,6 +148,56 @@ async def test_a_new_pair_is_kept_until_storage_takes_it(bench: Bench, monkeypat
     assert (await bench.service.clients.with_token(fresh).auth_test())["team_id"] == HARBOR
 
 
+class Failing:
+    """Another process's way to the store, of which one operation fails: before it is done, or so that its reply is lost."""
+
+    def __init__(self, store: Store, nth: int, *, done: bool) -> None:
+        self._store = store
+        self.left = nth
+        self._done = done
+
+    def __getattr__(self, name: str) -> Any:
+        operation = getattr(self._store, name)
+
+        async def asked(*given: Any) -> Any:
+            self.left -= 1
+            if self.left == 0 and not self._done:
+                raise StoreUnavailableError("away")
+            answer = await operation(*given)
+            if self.left == 0:
+                raise StoreUnavailableError("the reply was lost")
+            return answer
+
+        return asked
+
+
+@pytest.mark.parametrize("done", [False, True], ids=["not done", "reply lost"])
+async def test_whichever_storage_operation_of_a_refresh_fails_the_pair_is_kept_or_the_old_one_works(
+    bench: Bench, done: bool
+) -> None:
+    service, settings = bench.service, bench.service.settings
+    await bench.idle(HARBOR)
+    for nth in count(1):
+        await bench.time_passes(13 * HOUR)
+        store: Any = Failing(service.store, nth, done=done)
+        rotation = Rotation(
+            store, service.installs._keyring, INSTALLATIONS,
+            client=AsyncWebClient(base_url=settings.slack_api_url, timeout=5, retry_handlers=[]),
+            client_id=settings.slack_client_id, client_secret=settings.slack_client_secret.get_secret_value(),
+        )  # fmt: skip
+        installs = Installs(store, service.installs._keyring, rotation, service.installs._departures)
+        with suppress(StoreUnavailableError, CredentialsUnavailableError):
+            assert await installs.credentials(HARBOR) is not None, "the app is installed, whatever storage says"
+        await rotation.close()
+        if store.left > 0:  # none was left to fail
+            break
+        await bench.time_passes(61)  # another process's turn, if this one's claim stands
+        fresh = await token(service)
+        assert (await service.clients.with_token(fresh).auth_test())["team_id"] == HARBOR
+    assert nth > 5, "a refresh asks storage more often than that"
+    assert set(await refreshes(bench)) == {""}, "no refresh token is used twice"
+
+
 async def test_whoever_waits_may_be_cut_off_between_slacks_answer_and_the_commit(bench: Bench) -> None:
     """A Stop or a deploy cancels the step that asked for a token."""
     await bench.time_passes(13 * HOUR)
@@ -191,7 +245,7 @@ async def test_an_install_during_a_refresh_keeps_the_tokens_of_the_install(bench
     await bench.install()
     installed = await token(bench.service)
     rotation: Rotation = bench.service.rotation
-    assert await rotation._stored(stale, {"token": "older"}) is None
+    assert await rotation._stored(stale, {"token": "older"}) == await row(bench)
     assert await token(bench.service) == installed
 
 
