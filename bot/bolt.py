@@ -8,11 +8,6 @@ import structlog
 from slack_bolt import BoltResponse
 from slack_bolt.async_app import AsyncApp
 from slack_bolt.authorization import AuthorizeResult
-from slack_bolt.oauth.async_callback_options import AsyncCallbackOptions, AsyncFailureArgs, AsyncSuccessArgs
-from slack_bolt.oauth.async_oauth_flow import AsyncOAuthFlow
-from slack_bolt.oauth.async_oauth_settings import AsyncOAuthSettings
-from slack_bolt.request.async_request import AsyncBoltRequest
-from slack_sdk.oauth.installation_store.models.installation import Installation
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.actions import BUTTONS, REASON, Decisions
@@ -20,26 +15,15 @@ from bot.clients import Clients, CredentialsUnavailableError
 from bot.commands import Command, Commands
 from bot.home import EDIT, Home
 from bot.ingress import Ingress
-from bot.oauth import InstallationStore, StateStore
-from bot.pages import failure_page, install_page, success_page
 from bot.ratings import Ratings
 from bot.render.feedback import RATE, WHY
 from bot.settings import Settings
 from bot.settings_dialog import SETTINGS, SettingsDialog, SettingsError
-from workflows.storage import Store, StoreUnavailableError
-
-SCOPES = (
-    "app_mentions:read", "assistant:write", "channels:history", "chat:write", "commands", "files:read", "files:write", "groups:history", "im:history", "im:write",
-    "mpim:history", "users:read",
-)  # fmt: skip
-"""What the events and calls of the code need, and no more: every scope has to be explained to an admin. The manifest has the same."""
+from workflows.storage import StoreUnavailableError
 
 TENANT = "threadline.tenant"
 REACHED = "reached"
 """Set in the context once a listener of ours has the request. What fails before that is a field of a type Slack never sends."""
-
-Installed = Callable[[Installation], Awaitable[None]]
-"""Called after an installation was stored."""
 
 AGAIN = "not stored; deliver it again"
 NOT_INSTALLED = "Threadline is not installed in this workspace any more. An admin can install it again."
@@ -91,43 +75,6 @@ def _authorize(clients: Clients) -> Callable[..., Awaitable[AuthorizeResult]]:
         return None
 
     return authorize  # type: ignore[return-value] # Bolt takes None as "not installed"
-
-
-class InstallFlow(AsyncOAuthFlow):
-    """Bolt's flow with a first page of our own: Bolt's shows a picture from Slack's servers, and not the product's name."""
-
-    async def build_install_page_html(self, url: str, request: AsyncBoltRequest) -> str:
-        return install_page(url)
-
-
-def oauth_settings(
-    settings: Settings, store: Store, installations: InstallationStore, installed: Installed
-) -> AsyncOAuthSettings:
-    """Bolt's OAuth flow over our own stores and pages. The flow stands beside the app, whose authorize is our own."""
-
-    async def success(args: AsyncSuccessArgs) -> BoltResponse:
-        installation = args.installation
-        await installed(installation)
-        return success_page(installation, slack_url="" if settings.environment == "production" else site)
-
-    async def failure(args: AsyncFailureArgs) -> BoltResponse:
-        structlog.get_logger().warning("install_failed", reason=args.reason, error=str(args.error or ""))
-        return failure_page(args.reason)
-
-    site = settings.slack_api_url.removesuffix("api/")
-    return AsyncOAuthSettings(
-        client_id=settings.slack_client_id,
-        client_secret=settings.slack_client_secret.get_secret_value(),
-        scopes=list(SCOPES),
-        redirect_uri=f"{settings.public_url.rstrip('/')}/slack/oauth_redirect" if settings.public_url else None,
-        install_path="/slack/install",
-        redirect_uri_path="/slack/oauth_redirect",
-        installation_store=installations,
-        state_store=StateStore(store),
-        state_expiration_seconds=600,
-        callback_options=AsyncCallbackOptions(success=success, failure=failure),
-        authorization_url=f"{site}oauth/v2/authorize",
-    )
 
 
 def _listen(bolt: AsyncApp, ingress: Ingress) -> None:

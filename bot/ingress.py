@@ -19,7 +19,7 @@ from bot.overheard import Overheard
 from bot.thread_commands import ThreadCommands
 from workflows import Engine
 from workflows.dedup import DedupCache
-from workflows.storage import Delete, Insert, Update, Write
+from workflows.storage import Delete, Insert, StoreUnavailableError, Update, Write
 from workflows.storage.tables import RECEIVED
 
 LIMIT = 100_000
@@ -85,9 +85,19 @@ class Ingress:
                 await self.replay(tenant)
 
     async def replay(self, tenant: str) -> None:
-        """After an installation: what the workspace said in the hour before is taken in now."""
+        """After an installation: what the workspace said in the hour before is taken in now. One event that can't be keeps no other back.
+
+        Raises StoreUnavailableError, CredentialsUnavailableError: run again, it goes on with what is left.
+        """
         for event_id, envelope in (await self._installs.kept(tenant)).items():
-            await self.accept(envelope)
+            try:
+                await self.accept(envelope)
+            except (StoreUnavailableError, CredentialsUnavailableError):
+                raise
+            except Exception as error:
+                # It stays until its hour is over: a later version may be able to read it.
+                structlog.get_logger().error("kept_event_not_taken", tenant=tenant, event_id=event_id, exc_info=error)
+                continue
             await self._installs.drop_kept(tenant, event_id)
 
     async def _said(self, said: Said) -> None:

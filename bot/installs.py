@@ -12,7 +12,7 @@ from bot.clients import Credentials, CredentialSource, CredentialsUnavailableErr
 from bot.departures import Departures
 from bot.keyring import Keyring, KeyringError
 from bot.rotation import Rotation
-from workflows.storage import Column, Delete, Insert, Is, Select, Store, Table, Update
+from workflows.storage import Column, Delete, Insert, Is, Select, Store, Table, Update, Write
 
 INSTALLATIONS = Table(
     "installations",
@@ -76,7 +76,7 @@ class Installs:
         return found
 
     def refresh(self, tenant: str) -> None:
-        """Look into storage at the next use: what is remembered may have been overtaken."""
+        """Look into storage at the next use: what is remembered was overtaken."""
         self._known.pop(tenant, None)
 
     def _credentials(self, row: dict[str, Any]) -> Credentials:
@@ -86,8 +86,8 @@ class Installs:
             raise CredentialsUnavailableError(str(error)) from error
         return Credentials(row["tenant"], token, row["bot_user_id"], row["bot_id"], row["name"], row["installed_at"])
 
-    async def install(self, installation: Installation) -> str:
-        """Insert or replace a workspace's installation. Returns its tenant.
+    async def saving(self, installation: Installation) -> tuple[Write, ...]:
+        """The writes that insert or replace a workspace's installation.
 
         Raises StoreUnavailableError, also while the data of an installation before is being deleted.
         """
@@ -106,11 +106,7 @@ class Installs:
             "removed_at": None,
             **self._expiring(installation, tenant, now),
         }
-        returning = await self._departures.returning(tenant)
-        await self._store.write(Insert(INSTALLATIONS, values, on_conflict="replace"), returning)
-        self._known.pop(tenant, None)
-        structlog.get_logger().info("app_installed", tenant=tenant, team=values["name"])
-        return tenant
+        return Insert(INSTALLATIONS, values, on_conflict="replace"), await self._departures.returning(tenant)
 
     def _expiring(self, installation: Installation, tenant: str, now: datetime) -> dict[str, Any]:
         """The columns of token rotation; empty ones where the app's tokens do not expire."""
@@ -190,9 +186,5 @@ class Installs:
 
 def tenant_of_installation(installation: Installation) -> str:
     """The tenant that an installation belongs to: its workspace, or the organization where it is org-wide."""
-    return tenant_named(installation.team_id, installation.enterprise_id, installation.is_enterprise_install)
-
-
-def tenant_named(team_id: str | None, enterprise_id: str | None, is_enterprise_install: bool | None) -> str:
-    """The tenant of a workspace, or of the organization where the app is installed org-wide; empty if neither is named."""
-    return str((enterprise_id if is_enterprise_install else None) or team_id or enterprise_id or "")
+    org = installation.enterprise_id if installation.is_enterprise_install else None
+    return str(org or installation.team_id or installation.enterprise_id or "")

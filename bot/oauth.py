@@ -1,17 +1,31 @@
-"""What Bolt's OAuth flow keeps, over our own stores: states, valid once and on every replica, and the installations they lead to."""
+"""Installing by OAuth: Bolt's flow over our own pages and stores, with states that are valid once and on every replica."""
 
 import secrets
+from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from logging import Logger, getLogger
 from typing import Any
 
+import structlog
+from slack_bolt import BoltResponse
+from slack_bolt.oauth.async_callback_options import AsyncCallbackOptions, AsyncFailureArgs, AsyncSuccessArgs
+from slack_bolt.oauth.async_oauth_flow import AsyncOAuthFlow
+from slack_bolt.oauth.async_oauth_settings import AsyncOAuthSettings
+from slack_bolt.request.async_request import AsyncBoltRequest
 from slack_sdk.oauth.installation_store.async_installation_store import AsyncInstallationStore
-from slack_sdk.oauth.installation_store.models.bot import Bot
 from slack_sdk.oauth.installation_store.models.installation import Installation
 from slack_sdk.oauth.state_store.async_state_store import AsyncOAuthStateStore
+from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.installs import Installs, tenant_named
+from bot.pages import failure_page, install_page, success_page
+from bot.settings import Settings
 from workflows.storage import Column, Delete, Insert, Is, Store, Table
+
+SCOPES = (
+    "app_mentions:read", "assistant:write", "channels:history", "chat:write", "commands", "files:read", "files:write", "groups:history", "im:history", "im:write",
+    "mpim:history", "users:read",
+)  # fmt: skip
+"""What the events and calls of the code need, and no more: every scope has to be explained to an admin. The manifest has the same."""
 
 STATES = Table(
     "oauth_states",
@@ -22,29 +36,22 @@ STATES = Table(
 STATE_LIFETIME = timedelta(minutes=10)
 
 
-class InstallationStore(AsyncInstallationStore):
-    """What Bolt's OAuth flow saves to."""
+Install = Callable[[Installation], Awaitable[Any]]
+"""Keeps an installation. Raises StoreUnavailableError."""
 
-    def __init__(self, installs: Installs) -> None:
-        self._installs = installs
+
+class InstallationStore(AsyncInstallationStore):
+    """What Bolt's OAuth flow saves to. Nothing is looked up here: what the app does in a workspace, it does with `bot.clients`."""
+
+    def __init__(self, install: Install) -> None:
+        self._install = install
 
     @property
     def logger(self) -> Logger:
         return getLogger(__name__)
 
     async def async_save(self, installation: Installation) -> None:
-        await self._installs.install(installation)
-
-    async def async_find_bot(
-        self, *, enterprise_id: str | None, team_id: str | None, is_enterprise_install: bool | None = False
-    ) -> Bot | None:
-        found = await self._installs.credentials(tenant_named(team_id, enterprise_id, is_enterprise_install))
-        if found is None:
-            return None
-        return Bot(
-            bot_token=found.token, bot_id=found.bot_id, bot_user_id=found.bot_user_id, team_id=team_id, enterprise_id=enterprise_id,
-            installed_at=0.0,
-        )  # fmt: skip
+        await self._install(installation)
 
 
 class StateStore(AsyncOAuthStateStore):
@@ -69,3 +76,37 @@ class StateStore(AsyncOAuthStateStore):
     async def async_consume(self, state: str) -> bool:
         where = {"state": state, "expires_at": Is(">", await self._store.now())}
         return await self._store.write(Delete(STATES, where)) == 1
+
+
+class InstallFlow(AsyncOAuthFlow):
+    """Bolt's flow with a first page of our own: Bolt's shows a picture from Slack's servers, and not the product's name."""
+
+    async def build_install_page_html(self, url: str, request: AsyncBoltRequest) -> str:
+        return install_page(url)
+
+
+def make_flow(settings: Settings, store: Store, install: Install) -> InstallFlow:
+    """Bolt's OAuth flow over our own stores and pages. It stands beside the app, whose authorize is our own."""
+
+    async def success(args: AsyncSuccessArgs) -> BoltResponse:
+        return success_page(args.installation, slack_url="" if settings.environment == "production" else site)
+
+    async def failure(args: AsyncFailureArgs) -> BoltResponse:
+        structlog.get_logger().warning("install_failed", reason=args.reason, error=str(args.error or ""))
+        return failure_page(args.reason)
+
+    site = settings.slack_api_url.removesuffix("api/")
+    told = AsyncOAuthSettings(
+        client_id=settings.slack_client_id,
+        client_secret=settings.slack_client_secret.get_secret_value(),
+        scopes=list(SCOPES),
+        redirect_uri=f"{settings.public_url.rstrip('/')}/slack/oauth_redirect" if settings.public_url else None,
+        install_path="/slack/install",
+        redirect_uri_path="/slack/oauth_redirect",
+        installation_store=InstallationStore(install),
+        state_store=StateStore(store),
+        state_expiration_seconds=600,
+        callback_options=AsyncCallbackOptions(success=success, failure=failure),
+        authorization_url=f"{site}oauth/v2/authorize",
+    )
+    return InstallFlow(client=AsyncWebClient(base_url=settings.slack_api_url, timeout=5), settings=told)

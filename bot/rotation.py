@@ -113,7 +113,9 @@ class Rotation:
         while asyncio.get_running_loop().time() < end:
             await asyncio.sleep(LOOK_S)
             now = await self._standing(row["tenant"])
-            if now is None or now["expires_at"] != row["expires_at"]:  # not the sealed text: a new key changes that, too
+            if (
+                now is None or now["expires_at"] != row["expires_at"]
+            ):  # not the sealed text: a new key changes that, too
                 return now
             if now["lost"]:
                 return None

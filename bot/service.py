@@ -8,7 +8,6 @@ from typing import Self
 
 import structlog
 from aiohttp import web
-from slack_sdk.oauth.installation_store.models.installation import Installation
 from slack_sdk.web.async_client import AsyncWebClient
 
 from agent.calls import BeforeTool
@@ -27,6 +26,7 @@ from agent.stops import Stopper
 from agent.tools import Tool, Toolbox
 from bot.about import About
 from bot.actions import Decisions
+from bot.arrival import Arrival
 from bot.backends import (
     chosen_model,
     make_credentials,
@@ -38,7 +38,7 @@ from bot.backends import (
     make_store,
     model_sees,
 )
-from bot.bolt import InstallFlow, make_bolt, oauth_settings
+from bot.bolt import make_bolt
 from bot.clients import Clients
 from bot.commands import Campaigns, Commands, Report, Summaries, Threadline
 from bot.departures import Departures
@@ -47,8 +47,8 @@ from bot.files import SlackFiles
 from bot.history import SlackHistory
 from bot.home import Home
 from bot.ingress import Ingress
-from bot.installs import INSTALLATIONS, Installs, tenant_of_installation
-from bot.oauth import InstallationStore
+from bot.installs import INSTALLATIONS, Installs
+from bot.oauth import InstallFlow, make_flow
 from bot.opening import Dialogs
 from bot.people import SlackPeople
 from bot.ratings import Ratings
@@ -135,14 +135,15 @@ class Service:
         self.home = Home(self.store, self.platform, self.people, self.clients, self.tools)
         self.forgetting = Forgetting(self.engine, self.agent, self.channel)
         self.commands = self._commands()
-        self.welcome = Welcome(self.engine, self.channel)
-        in_threads = ThreadCommands(self.commands, self.channel)
-        self.engine.add(
-            *self.agent.workflows, *self.reports.workflows, self.welcome.workflow, in_threads.workflow, self.forgetting.workflow
-        )  # fmt: skip
+        welcome, in_threads = Welcome(self.engine, self.channel), ThreadCommands(self.commands, self.channel)
         self.ingress = Ingress(
             self.engine, self.agent, self.clients, self.dedup, self.installs, commands=in_threads, home=self.home
         )
+        self.arrival = Arrival(self.engine, self.installs, self.ingress, welcome)
+        self.engine.add(
+            *self.agent.workflows, *self.reports.workflows, *in_threads.workflows, self.arrival.workflow, welcome.workflow,
+            self.forgetting.workflow,
+        )  # fmt: skip
 
     async def _forget_departed(self) -> int:
         return await self.installs.forget_departed(self.credentials)
@@ -238,18 +239,7 @@ class Service:
         return Dispatch(bolt, self.clients, self.ingress)
 
     def _oauth(self) -> InstallFlow | None:
-        if not self.settings.slack_client_id:
-            return None
-        settings = oauth_settings(self.settings, self.store, InstallationStore(self.installs), self._installed)
-        return InstallFlow(client=AsyncWebClient(base_url=self.settings.slack_api_url, timeout=5), settings=settings)
-
-    async def _installed(self, installation: Installation) -> None:
-        """What was said just before is taken in, and whoever installed is greeted."""
-        tenant = tenant_of_installation(installation)
-        await self.ingress.replay(tenant)
-        if installation.user_id:
-            place = installation.team_name or installation.enterprise_name or "your workspace"
-            await self.welcome.greet(tenant, installer=installation.user_id, place=place)
+        return make_flow(self.settings, self.store, self.arrival.install) if self.settings.slack_client_id else None
 
     async def open(self) -> None:
         """Connect and begin. Raises StoreUnavailableError, SchemaError."""

@@ -1,6 +1,7 @@
 """Commands inside threads, where Slack allows no slash commands: `!report last week`. Run once, answered once, whatever dies meanwhile."""
 
 import re
+from typing import Any
 from uuid import uuid5
 
 from pydantic import BaseModel, ConfigDict
@@ -10,8 +11,14 @@ from agent.thread import Thread
 from bot.commands import Command, Commands
 from bot.events import Said
 from bot.render.text import markdown
-from workflows import Effect, Engine, StepContext, Workflow, step, workflow
+from workflows import Effect, Engine, FailedRun, RunState, StepContext, Workflow, step, workflow
 from workflows.ids import NAMESPACE
+
+NOTICE = "thread-command-notice"
+SORRY = (
+    "I could not do `!{command}`: something broke on our side. What it had done until then stands. Look before you try again, and tell an"
+    " operator if it happens twice."
+)
 
 _COMMAND = re.compile(r"!(?P<name>[a-z]+)(?:\s+(?P<text>.*))?", re.DOTALL)
 
@@ -44,9 +51,17 @@ class ThreadCommands:
         self._commands = commands
         self._channel = channel
         answer = step(id="answer", effect=Effect.RECONCILE, reconcile=self._find, retry=DELIVERY_RETRY)(self._answer)
+        running = step(id="run", effect=Effect.IDEMPOTENT)(self._run)
         self.workflow: Workflow[Given, Delivered] = (
-            workflow("thread-command").then(step(id="run", effect=Effect.IDEMPOTENT)(self._run)).then(answer).commit()
+            workflow("thread-command", on_failure=NOTICE).then(running).then(answer).commit()
         )
+        apology = step(id="apologise", effect=Effect.IDEMPOTENT, retry=DELIVERY_RETRY)(self._apologise)
+        self.notice: Workflow[FailedRun, Delivered] = workflow(NOTICE).then(apology).commit()
+
+    @property
+    def workflows(self) -> tuple[Workflow[Any, Any], ...]:
+        """What the engine has to know."""
+        return self.workflow, self.notice
 
     def read(self, said: Said) -> Given | None:
         """The command, if it is one. At the head of a channel only a mention makes it ours: other apps have such commands, too.
@@ -87,3 +102,13 @@ class ThreadCommands:
 
     async def _find(self, key: str, answer: Answer, ctx: StepContext) -> Delivered | None:
         return await self._channel.find(answer.given.thread, delivery_id=f"{ctx.run_id}:answer", notes=ctx)
+
+    async def _apologise(self, failed: FailedRun, ctx: StepContext) -> Delivered:
+        """Say in the thread that a command broke: unsaid, it would be given again."""
+        if failed.state is RunState.CANCELLED:  # by an operator, or with all that ends when the app is removed
+            return Delivered(message_ids=())
+        given = Given.model_validate(failed.input)
+        text = SORRY.format(command=given.name)
+        return await self._channel.deliver(
+            given.thread, text, delivery_id=f"{failed.run_id}:notice", draft=None, notes=ctx
+        )

@@ -187,17 +187,22 @@ async def test_a_workspace_whose_token_was_lost_is_not_forgotten_until_it_leaves
 
 
 @BOTH
+async def worked(bench: Bench) -> list[str]:
+    """The runs of Harbor once none is live, but for those that follow an installation."""
+    return [run.run_id for run in await bench.idle(HARBOR) if run.workflow != bench.service.arrival.workflow.id]
+
+
 async def test_what_waited_for_an_approval_is_not_done_after_the_app_left_nor_when_it_comes_back(bench: Bench) -> None:
     await bench.install()
     [name, *_] = [each.name for each in await bench.service.platform.campaigns(HARBOR) if each.status == "active"]
     ts = await bench.people.post_message("#ads", "@dana", f"@Threadline pause {name}")
     await bench.answer(ts, "#ads", count=2)
-    before = len(await bench.idle(HARBOR))
+    before = await worked(bench)
     [asked] = await waiting(bench.service.store, HARBOR)
     await uninstalled(bench)
     assert await waiting(bench.service.store, HARBOR) == []
     await bench.install()
     await bench.click(asked.id, user="U0DANA", team=HARBOR)
     await bench.time_passes(1.1 * DAY)
-    assert len(await bench.idle(HARBOR)) == before
+    assert await worked(bench) == before
     assert await bench.status_of(name, tenant=HARBOR) == "active"

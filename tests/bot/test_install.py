@@ -8,9 +8,8 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from bot.bolt import SCOPES
 from bot.installs import INSTALLATIONS, KEPT_EVENTS
-from bot.oauth import STATES
+from bot.oauth import SCOPES, STATES
 from tests.bot.bench import HARBOR, HARBOR_BOT, NORTHWIND, Bench, Page, envelope, message_event
 from tests.waiting import until
 from workflows.storage import Select, StoreUnavailableError
@@ -266,6 +265,69 @@ async def test_what_is_kept_has_a_limit(bench: Bench) -> None:
         event = message_event("hi", ts=f"1700000000.{number:06d}")
         await bench.service.installs.keep(HARBOR, envelope(event, team=HARBOR, event_id=f"Ev{number}"))
     assert len(await bench.service.installs.kept(HARBOR)) == 200
+
+
+async def test_the_installation_and_what_follows_it_are_one_commit_and_its_lost_reply_is_no_failure(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever dies after the installation was saved, what was said before is taken in and the installer greeted."""
+    store, start, lost = bench.service.store, bench.service.store.start, 0
+
+    async def reply_lost(run: Any, **options: Any) -> str:
+        nonlocal lost
+        started = await start(run, **options)
+        if run.workflow == bench.service.arrival.workflow.id and not lost:
+            lost += 1
+            assert await store.read(Select(INSTALLATIONS, {"tenant": HARBOR})), "saved with the run that follows it"
+            raise StoreUnavailableError("the reply was lost")
+        return started
+
+    ts = await in_harbor(bench)
+    monkeypatch.setattr(store, "start", reply_lost)
+    page = await bench.install()
+    assert (page.status, lost) == (200, 1)
+    assert "Brand Search" in (await bench.answer(ts, "#ads"))["plain"]
+    arrivals = [run for run in await bench.idle(HARBOR) if run.workflow == bench.service.arrival.workflow.id]
+    assert len(arrivals) == 1
+    assert len([each for each in await bench.people.messages("dm:@dana") if each["is_bot"]]) == 1
+
+
+async def test_an_installation_that_can_not_be_saved_leaves_nothing_behind(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def away(*given: Any, **options: Any) -> str:
+        raise StoreUnavailableError("away")
+
+    monkeypatch.setattr(bench.service.store, "start", away)
+    page = await bench.install()
+    assert (page.status, "could not be saved" in page.text) == (503, True)
+    assert await nothing_stored(bench)
+
+
+async def test_what_was_said_before_waits_for_storage_and_one_event_that_breaks_keeps_no_other_back(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    poison = await in_harbor(bench, "which campaigns do we have?")
+    ts = await in_harbor(bench)
+    accept, refused = bench.service.ingress.accept, 0
+
+    async def breaking(event: dict[str, Any]) -> None:
+        nonlocal refused
+        if event["event"]["ts"] == poison:
+            raise TypeError("a field that no version of the code can read")
+        if not refused:
+            refused += 1
+            raise StoreUnavailableError("away")
+        await accept(event)
+
+    monkeypatch.setattr(bench.service.ingress, "accept", breaking)
+    assert (await bench.install()).status == 200
+    assert "Brand Search" in (await bench.answer(ts, "#ads"))["plain"]
+    assert {run.state.value for run in await bench.idle(HARBOR)} == {"done"}
+    assert [row["event_id"] for row in await bench.service.store.read(Select(KEPT_EVENTS, {"tenant": HARBOR}))] == [
+        f"Ev{poison}"
+    ]
+    assert [each for each in await bench.people.messages("dm:@dana") if each["is_bot"]], "the installer is greeted"
 
 
 @pytest.mark.parametrize("order", [("app_uninstalled", "tokens_revoked"), ("tokens_revoked", "app_uninstalled")])

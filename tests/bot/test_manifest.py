@@ -13,9 +13,9 @@ import yaml
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot import events
-from bot.bolt import SCOPES
 from bot.cli import _parser
 from bot.emulator.config import DEFAULT_COMMANDS, DEFAULT_PROMPTS
+from bot.oauth import SCOPES
 from tests.bot.bench import Bench, envelope
 from tests.bot.slack_scopes import EVENT_SCOPES, FEATURE_SCOPES, METHOD_SCOPES
 

@@ -203,6 +203,17 @@ class TestInThreads:
         assert "<@U0BEN>" not in shown[2]
         assert "* **Brand Search**: active" in shown[3]
 
+    async def test_one_that_breaks_is_said_to_have_broken(self, bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+        async def broken(command: object) -> str:
+            raise ZeroDivisionError("a bug")
+
+        monkeypatch.setattr(bench.service.commands._handlers["campaigns"], "run", broken)
+        ts = await thread(bench)
+        await bench.people.post_message("#campaigns", "@ada", "!campaigns", thread_ts=ts)
+        [said] = await answers(bench, ts)
+        assert "I could not do !campaigns" in said
+        assert "a bug" not in said
+
     async def test_in_another_workspace_it_is_theirs(self, bench: Bench) -> None:
         ts = await thread(bench)
         await bench.people.post_message("#campaigns", "@ada", "!campaigns", thread_ts=ts)

@@ -9,10 +9,10 @@ import pytest
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.bolt import SCOPES
 from bot.emulator import Emulator, EmulatorClient, EmulatorConfig
 from bot.emulator.config import BOT_SCOPES
 from bot.emulator.consent import MEANING
+from bot.oauth import SCOPES
 from tests.emulator.conftest import TOKEN, Sink, settled
 
 # slack_sdk 3.48 still builds aiohttp's deprecated BasicAuth for oauth.v2.access.
