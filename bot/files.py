@@ -12,7 +12,8 @@ from agent.channel import ChannelGoneError, ChannelUnavailableError
 from agent.models.base import File
 from agent.unreadable import FileUnreadableError
 from bot.clients import Clients, UnknownTenantError, code_of
-from bot.render.posting import UNKNOWN, Posting
+from bot.render.posting import Posting
+from bot.render.refusals import UNKNOWN
 
 SLACK_DOMAINS = (".slack.com", ".slack-edge.com", ".slack-files.com")
 REDIRECTS = 5

@@ -14,7 +14,7 @@ from bot.clients import Clients
 from bot.dialogs import Block, words
 from bot.people import SlackPeople
 from bot.render.dates import moment
-from bot.render.posting import UNKNOWN
+from bot.render.refusals import UNKNOWN
 from bot.render.text import escaped, neutral, shortened
 from bot.settings_dialog import shown_amount
 from workflows import Schedule

@@ -17,7 +17,7 @@ from bot.bodies import MalformedBodyError, read_body
 from bot.clients import CredentialsUnavailableError
 from bot.dispatch import Dispatch, refused
 from bot.pages import failure_page
-from bot.render.posting import UNKNOWN
+from bot.render.refusals import UNKNOWN
 from workflows import Engine
 from workflows.storage import StoreUnavailableError
 

@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from bot.emulator.datasets import chart_faults, data_table_faults, table_faults
+from bot.emulator.datasets import TABLES, chart_faults, data_table_faults, table_faults, tables_faults
 from bot.emulator.errors import SlackError
 from bot.emulator.fields import Faults, dicts, item_faults, text_faults, text_object_faults
 from bot.emulator.workspace import Json
@@ -36,7 +36,7 @@ def check_blocks(blocks: Any, *, limit: int = MAX_BLOCKS) -> list[Json]:
 
 def _text_size(blocks: list[Json]) -> int:
     """Tables and charts have totals of their own and do not count."""
-    counted = [block for block in blocks if block["type"] not in {"table", "data_table", "data_visualization"}]
+    counted = [block for block in blocks if block["type"] not in TABLES | {"data_visualization"}]
     return len(json.dumps(counted, ensure_ascii=False)) if counted else 0
 
 
@@ -48,6 +48,7 @@ def block_faults(blocks: list[Json], limit: int) -> Faults:
         yield "/blocks", f"markdown blocks must have {MAX_MARKDOWN_CHARS} characters or fewer in total"
     if sum(block.get("type") == "data_visualization" for block in blocks) > 2:
         yield "/blocks", "no more than 2 data_visualization blocks allowed"
+    yield from tables_faults(blocks)
     seen: set[str] = set()
     for index, block in enumerate(blocks):
         where, kind = f"/blocks/{index}", str(block.get("type", ""))

@@ -5,6 +5,16 @@ from typing import Any
 from bot.emulator.fields import Faults, dicts, is_number, item_faults, text_faults
 from bot.emulator.workspace import Json
 
+TABLES = frozenset({"table", "data_table"})
+CELL = {"raw_text", "raw_number", "rich_text"}
+INLINE = {"text", "link", "user", "channel", "usergroup", "emoji", "date", "color", "broadcast"}
+
+
+def tables_faults(blocks: list[Json]) -> Faults:
+    """A message shows one table, of either kind (slackapi's own Block Kit guidance; the reference is silent about `data_table`)."""
+    if sum(str(block.get("type")) in TABLES for block in blocks) > 1:
+        yield "/blocks", "only_one_table_allowed"
+
 
 def _rows(block: Json, where: str, *, most: int, least: int, chars: int) -> Faults:
     rows = block.get("rows")
@@ -22,16 +32,40 @@ def _rows(block: Json, where: str, *, most: int, least: int, chars: int) -> Faul
 
 def _cell(cell: Any, where: str) -> Faults:
     kind = str(cell.get("type")) if isinstance(cell, dict) else ""
-    if kind not in {"raw_text", "raw_number", "rich_text"}:
+    if kind not in CELL:
         yield f"{where}/type", "must be one of: raw_text, raw_number, rich_text"
     elif kind == "raw_text":
         yield from text_faults(f"{where}/text", cell.get("text"), 10_000)
     elif kind == "raw_number" and not is_number(cell.get("value")):
         yield f"{where}/value", "must be a number"
+    elif kind == "rich_text":
+        yield from _rich_faults(cell, where)
+
+
+def _rich_faults(cell: Json, where: str) -> Faults:
+    yield from item_faults(f"{where}/elements", cell.get("elements"), 100)
+    for number, part in enumerate(dicts(cell.get("elements"))):
+        yield from item_faults(f"{where}/elements/{number}/elements", part.get("elements"), 10_000)
+        for index, each in enumerate(dicts(part.get("elements"))):
+            at = f"{where}/elements/{number}/elements/{index}"
+            if each.get("type") not in INLINE:
+                yield f"{at}/type", f"must be one of: {', '.join(sorted(INLINE))}"
+            if each.get("type") == "text":
+                yield from text_faults(f"{at}/text", each.get("text"), 10_000)
+            if each.get("type") == "link":
+                yield from text_faults(f"{at}/url", each.get("url"), 3_000)
 
 
 def _cell_chars(lines: list[list[Any]]) -> int:
-    return sum(len(str(cell.get("text", ""))) for line in lines for cell in line if isinstance(cell, dict))
+    return sum(_chars(cell) for line in lines for cell in line)
+
+
+def _chars(part: Any) -> int:
+    """Characters of a cell, whatever it is made of; addresses count, too."""
+    if not isinstance(part, dict):
+        return 0
+    own = sum(len(str(part.get(name, ""))) for name in ("text", "url", "user_id", "channel_id"))
+    return own + sum(map(_chars, dicts(part.get("elements"))))
 
 
 def table_faults(block: Json, where: str) -> Faults:

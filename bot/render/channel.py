@@ -16,20 +16,32 @@ from agent.reports.document import Document, Grid
 from agent.thread import Thread
 from bot.clients import Clients, code_of
 from bot.render.cards import card_blocks, card_text, small_card
-from bot.render.documents import document_blocks, document_csv, document_markdown, left_out
+from bot.render.documents import (
+    document_blocks,
+    document_csv,
+    document_markdown,
+    document_plain,
+    left_out,
+    remaining_rows,
+)
 from bot.render.drafts import Drafts
 from bot.render.feedback import feedback_block
 from bot.render.lost import lost_text
+from bot.render.messages import messages
 from bot.render.pacing import Pacer
-from bot.render.parts import fenced_tables, parts
-from bot.render.posting import REFUSED_FORMS, Post, Posting
+from bot.render.posting import Post, Posting
+from bot.render.refusals import REFUSED_FORMS, FileRefusedError
 from bot.render.replies import reply
 from bot.render.stream import SlackStream, TeamOf
-from bot.render.text import escaped, fallback, neutral, shortened
-from bot.render.uploads import Uploads
+from bot.render.text import fallback, neutral, shortened
+from bot.render.uploads import Uploads, name_of
 
 STATUS_LIMIT = 100
 ALL_ROWS = "All rows of the table above."
+NEITHER = "Slack takes this answer neither as a formatted message nor as a file: {why}. So here are its plain words."
+NO_FILE = (
+    "Slack does not take the file with all rows: {why}. So here are the rows that did not fit into the table above."
+)
 
 
 async def _tenant(tenant: str, user_id: str) -> str:
@@ -93,7 +105,7 @@ class SlackChannel:
         notes: Notes,
         rated_as: str | None = None,
     ) -> Delivered:
-        posts = _posts(thread, text, delivery_id)
+        posts = _posts(thread, neutral(text), delivery_id)
         if rated_as is not None:
             posts[-1] = replace(posts[-1], below=(feedback_block(rated_as),))
         with _refusals():
@@ -108,15 +120,18 @@ class SlackChannel:
         return finished
 
     async def _post(self, post: Post, notes: Notes) -> str:
-        """As blocks, as text, or as a file: an answer always arrives."""
-        if notes.noted(f"file-{post.part}") is not None:
-            return await self._uploads.once(post, notes)
+        """As blocks, as text, as a file, or in plain words: an answer always arrives."""
+        if notes.noted(name_of(post)) is None and notes.noted(f"{name_of(post)}-refused") is None:
+            try:
+                return await self._posting.once(post, notes)
+            except SlackApiError as error:
+                if code_of(error) not in REFUSED_FORMS:
+                    raise
         try:
-            return await self._posting.once(post, notes)
-        except SlackApiError as error:
-            if code_of(error) not in REFUSED_FORMS:
-                raise
             return await self._uploads.once(post, notes)
+        except FileRefusedError as refused:
+            text = f"{NEITHER.format(why=refused.why)}\n\n{post.plain or post.text}"
+            return await self._posting.once(replace(post, text=text, blocks=(), smaller=(), plain=""), notes)
 
     async def find(self, thread: Thread, *, delivery_id: str, notes: Notes) -> Delivered | None:
         """A look only: what is missing or uncertain is for `deliver` to settle."""
@@ -148,7 +163,7 @@ class SlackChannel:
             if grid is None:
                 return Delivered(message_ids=(ts,))
             below = thread if thread.root else thread.model_copy(update={"root": ts})
-            more = await self._attach(below, grid, delivery_id, notes)
+            more = await self._attach(below, document, grid, delivery_id, notes)
             return Delivered(message_ids=(ts, *more))
         except ChannelGoneError as gone:
             if reply_url is None:
@@ -159,16 +174,18 @@ class SlackChannel:
                 raise gone from None
             return Delivered(message_ids=())
 
-    async def _attach(self, thread: Thread, grid: Grid, delivery_id: str, notes: Notes) -> tuple[str, ...]:
-        """Share all rows of a table below it, once. Where Slack takes no file, the report says how many rows are left out."""
-        post = Post(
-            thread, delivery_id, 1, "", (), parts=2, file_name="report.csv", words=document_csv(grid), comment=ALL_ROWS
-        )
+    async def _attach(
+        self, thread: Thread, document: Document, grid: Grid, delivery_id: str, notes: Notes
+    ) -> tuple[str, ...]:
+        """Share all rows of a table below it, once; the rows that are not shown, where Slack takes no file."""
+        words = document_csv(grid)
+        post = Post(thread, delivery_id, 1, "", (), parts=2, file_name="report.csv", words=words, comment=ALL_ROWS)
         try:
-            return (await self._uploads.once(post, notes),)
-        except SlackApiError as error:
-            structlog.get_logger().warning("table_not_attached", error=code_of(error))
-            return ()
+            return (await self._uploads.once(post, notes, name="table"),)
+        except FileRefusedError as refused:
+            rows = f"{NO_FILE.format(why=refused.why)}\n\n{remaining_rows(document)}"
+            posts = _posts(thread, rows, delivery_id, after=1)
+            return tuple([await self._post(each, notes) for each in posts])
 
     async def tell_lost(
         self, tenant: str, user_id: str, lost: LostPlace, *, delivery_id: str, notes: Notes
@@ -209,7 +226,7 @@ def _document_post(thread: Thread, document: Document, delivery_id: str, *, atta
         0,
         fallback(document.summary),
         document_blocks(document, attached=attached),
-        escaped(neutral(fenced_tables(words))),
+        document_plain(document, attached=attached),
         parts=2 if attached else 1,
         file_name="report.md",
         words=neutral(words),
@@ -225,21 +242,16 @@ def _refusals() -> Iterator[None]:
         raise ChannelGoneError(f"Slack refuses: {error.response.get('error')}") from error
 
 
-def _posts(thread: Thread, text: str, delivery_id: str) -> list[Post]:
-    pieces = parts(neutral(text))
+def _posts(thread: Thread, text: str, delivery_id: str, *, after: int = 0) -> list[Post]:
+    """`text` (neutral) as the posts that follow `after` others of the same delivery."""
+    shown = messages(text)
     return [
         Post(
-            thread,
-            delivery_id,
-            number,
-            fallback(piece),
-            [{"type": "markdown", "text": piece}],
-            escaped(fenced_tables(piece)),
-            len(pieces),
-            words=piece,
+            thread, delivery_id, number, fallback(each.source), each.blocks, each.plain, after + len(shown),
+            words=each.source, smaller=each.in_words,
         )
-        for number, piece in enumerate(pieces)
-    ]
+        for number, each in enumerate(shown, start=after)
+    ]  # fmt: skip
 
 
 def _delivered(messages: Sequence[dict[str, Any]], delivery_id: str) -> Delivered | None:

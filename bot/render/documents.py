@@ -6,25 +6,20 @@ from collections.abc import Sequence
 from typing import Any
 
 from agent.reports.document import Bars, Document, Grid, Number
-from bot.render.text import neutral, shortened
+from bot.render.tables import CELLS_LIMIT, COLUMNS_LIMIT, NOTHING, ROWS_LIMIT, data_table, size, words
+from bot.render.text import PAYLOAD_LIMIT, TEXT_LIMIT, escaped, neutral, shortened, wire_size
 
 Blocks = list[dict[str, Any]]
 Cell = str | Number
-NOTHING = "\u2013"
-"""What stands where there is no text: Slack refuses empty ones."""
 LABEL_LIMIT = 20
 TITLE_LIMIT = 50
-ROWS_LIMIT = 201
-COLUMNS_LIMIT = 20
 CELL_LIMIT = 200
-CELLS_LIMIT = 20_000
-"""Characters of all cells of a table together."""
-CAPTION_LIMIT = 255
 POINTS_LIMIT = 20
 FORMULAS = ("=", "+", "-", "@", "\t", "\r")
 """What a spreadsheet takes for the beginning of a formula."""
 BODY_LIMIT = 10_900
-PAGE = 25
+NOTE = 400
+"""Characters for what is said of rows that don't fit, and of the blocks around the words."""
 
 
 def left_out(document: Document) -> int:
@@ -49,35 +44,63 @@ def _plain(cell: Cell) -> str:
 def document_blocks(document: Document, *, attached: bool = False) -> Blocks:
     """The document's blocks, within Slack's limits. `attached`: a file has all rows of the table, should some not fit."""
     rows = _fitting(document.grid) if document.grid is not None else []
-    missing = left_out(document)
-    where = "; the file below has all of them" if attached else ""
-    note = f"\n\n{missing:,} more rows did not fit into the table{where}." if missing else ""
-    body = shortened(neutral(document.body), BODY_LIMIT)
-    blocks: Blocks = [{"type": "markdown", "text": body + note or NOTHING}]
+    note = _note(left_out(document), attached=attached)
+    blocks: Blocks = [{"type": "markdown", "text": _body(document) + note or NOTHING}]
     if document.grid is not None and rows:
-        blocks.append(_table(document.grid.caption, rows))
+        blocks.append(data_table(neutral(document.grid.caption), rows))
     if document.bars is not None and document.bars.values:
         blocks.append(_chart(document.bars))
     return blocks
 
 
 def document_markdown(document: Document) -> str:
-    """The document as Markdown alone."""
+    """All of the document as Markdown alone."""
+    return document.body if document.grid is None else f"{document.body}\n\n{markdown_table(document.grid.rows)}"
+
+
+def document_plain(document: Document, *, attached: bool) -> str:
+    """The document where blocks are refused, as mrkdwn that fits into a message's text: the table as code."""
     if document.grid is None:
-        return document.body
-    head, *rows = document.grid.rows
-    numbers = [any(isinstance(row[column], Number) for row in rows) for column in range(len(head))]
+        return escaped(_body(document))
+    rows: list[Sequence[Cell]] = [*(_fitting(document.grid) or document.grid.rows)]
+    while True:
+        note = _note(len(document.grid.rows) - len(rows), attached=attached)
+        text = escaped(f"{_body(document)}{note}\n\n```\n{markdown_table(rows)}\n```")
+        if len(text) <= TEXT_LIMIT or len(rows) <= 2:
+            return shortened(text, TEXT_LIMIT)
+        rows = [*rows[: len(rows) // 2], rows[-1]]
+
+
+def remaining_rows(document: Document) -> str:
+    """The rows that don't fit into the document's table, as a table of their own in Markdown; empty if there are none."""
+    if document.grid is None or not (missing := left_out(document)):
+        return ""
+    head, *middle, _ = document.grid.rows
+    return neutral(markdown_table([head, *middle[len(middle) - missing :]]))
+
+
+def markdown_table(rows: Sequence[Sequence[Cell]]) -> str:
+    """Rows as Markdown, the head first."""
+    head, *others = rows
+    numbers = [any(isinstance(row[column], Number) for row in others) for column in range(len(head))]
     rule = "".join("---:|" if right else "---|" for right in numbers)
-    lines = [_line(head), f"|{rule}", *map(_line, rows)]
-    return f"{document.body}\n\n" + "\n".join(lines)
+    return "\n".join([_line(head), f"|{rule}", *map(_line, others)])
 
 
-def _words(cell: Cell) -> str:
-    return cell.text if isinstance(cell, Number) else cell
+def _body(document: Document) -> str:
+    body = shortened(neutral(document.body), BODY_LIMIT)
+    while wire_size(body) > PAYLOAD_LIMIT - NOTE:
+        body = shortened(body, len(body) * 4 // 5)
+    return body
+
+
+def _note(missing: int, *, attached: bool) -> str:
+    where = "; the file below has all of them" if attached else ""
+    return f"\n\n{missing:,} more rows did not fit into the table{where}." if missing else ""
 
 
 def _line(cells: Sequence[Cell]) -> str:
-    return "| " + " | ".join(_words(cell).replace("|", "\\|") for cell in cells) + " |"
+    return "| " + " | ".join(" ".join(words(cell).split()).replace("|", "\\|") for cell in cells) + " |"
 
 
 def _fitting(grid: Grid) -> list[list[Cell]]:
@@ -86,10 +109,10 @@ def _fitting(grid: Grid) -> list[list[Cell]]:
     if len(rows) < 2:
         return []
     head, *middle, last = rows
-    room = CELLS_LIMIT - _size(head) - _size(last)
+    room = CELLS_LIMIT - size(head) - size(last)
     kept: list[list[Cell]] = []
     for row in middle[: ROWS_LIMIT - 2]:
-        room -= _size(row)
+        room -= size(row)
         if room < 0:
             break
         kept.append(row)
@@ -97,40 +120,20 @@ def _fitting(grid: Grid) -> list[list[Cell]]:
 
 
 def _short(cell: Cell) -> Cell:
-    text = shortened(_words(cell), CELL_LIMIT) or NOTHING
+    text = shortened(neutral(words(cell)), CELL_LIMIT) or NOTHING
     return Number(text=text, value=cell.value) if isinstance(cell, Number) else text
-
-
-def _size(row: Sequence[Cell]) -> int:
-    return sum(len(_words(cell)) for cell in row)
-
-
-def _cell(cell: Cell) -> dict[str, Any]:
-    """Slack sorts numbers as such and aligns them; the text is what it shows."""
-    if isinstance(cell, Number):
-        return {"type": "raw_number", "value": cell.value, "text": cell.text}
-    return {"type": "raw_text", "text": cell}
-
-
-def _table(caption: str, rows: list[list[Cell]]) -> dict[str, Any]:
-    return {
-        "type": "data_table",
-        "caption": shortened(caption, CAPTION_LIMIT) or NOTHING,
-        "page_size": PAGE,
-        "rows": [[_cell(cell) for cell in row] for row in rows],
-    }
 
 
 def _chart(bars: Bars) -> dict[str, Any]:
     values = bars.values[:POINTS_LIMIT]
-    labels = _labels([label or NOTHING for label, _ in values])
+    labels = _labels([neutral(label) or NOTHING for label, _ in values])
     data = [{"label": label, "value": value} for label, (_, value) in zip(labels, values, strict=True)]
     chart = {
         "type": "bar",
-        "series": [{"name": bars.series[:LABEL_LIMIT] or NOTHING, "data": data}],
+        "series": [{"name": neutral(bars.series)[:LABEL_LIMIT] or NOTHING, "data": data}],
         "axis_config": {"categories": labels},
     }
-    return {"type": "data_visualization", "title": bars.title[:TITLE_LIMIT] or NOTHING, "chart": chart}
+    return {"type": "data_visualization", "title": neutral(bars.title)[:TITLE_LIMIT] or NOTHING, "chart": chart}
 
 
 def _labels(names: list[str]) -> list[str]:

@@ -8,8 +8,9 @@ from slack_sdk.errors import SlackApiError
 from agent.channel import Draft
 from agent.thread import Thread
 from bot.clients import Clients, code_of
-from bot.render.posting import REFUSED_FORMS, Post, Posting
-from bot.render.text import FALLBACK_LIMIT
+from bot.render.posting import Post, Posting
+from bot.render.refusals import REFUSED_FORMS
+from bot.render.text import UPDATE_LIMIT
 
 GONE = "message_not_found"
 
@@ -50,7 +51,9 @@ class Drafts:
         channel = post.thread.channel
         try:
             # Metadata says "this is the whole answer": a cut-off text gets it only with the edit that completes it.
-            complete = draft.live and post.parts == 1  # a longer answer is cut into parts anew
+            # A longer answer is cut into parts anew, and a table was streamed as the words it is written with. Blocks can be streamed, too
+            # (`blocks` chunks, `blocks` of stopStream); that Slack takes a table among them is said nowhere, and for an edit it is.
+            complete = draft.live and post.parts == 1 and post.streams
             whole = post.metadata if complete else None
             await self._posting.call(
                 client.chat_stopStream(
@@ -78,13 +81,12 @@ class Drafts:
 
     async def _edit(self, post: Post, ts: str) -> str | None:
         client = await self._posting.client(post.thread.tenant)
-        for blocks in ([*post.blocks, *post.below], None):
-            text = post.text if blocks else post.plain[:FALLBACK_LIMIT]
+        for shown in post.forms:
+            if len(shown["text"]) > UPDATE_LIMIT:
+                continue
             try:
                 await self._posting.call(
-                    client.chat_update(
-                        channel=post.thread.channel, ts=ts, text=text, blocks=blocks, metadata=post.metadata
-                    ),
+                    client.chat_update(channel=post.thread.channel, ts=ts, metadata=post.metadata, **shown),
                     tenant=post.thread.tenant,
                     method="chat.update",
                 )

@@ -10,14 +10,15 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import aiohttp
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
 from agent.channel import ChannelGoneError, ChannelUnavailableError, Notes
 from agent.thread import Thread
-from bot.clients import Clients, CredentialsUnavailableError, UnknownTenantError
+from bot.clients import Clients, CredentialsUnavailableError, UnknownTenantError, code_of
 from bot.render.pacing import PATIENCE_S, MemoryPacer, Pacer
+from bot.render.refusals import REFUSED_FORMS, UNKNOWN, meaning
+from bot.render.text import TEXT_LIMIT
 
 EVENT_TYPE = "threadline_delivery"
 INTENT = "intent"
@@ -27,36 +28,15 @@ PAGES = 10
 SKEW = timedelta(seconds=60)
 """How much earlier than the intent a message is looked for: Slack's clock is not ours."""
 
-GONE = {
-    "account_inactive",
-    "token_revoked",
-    "invalid_auth",
-    "thread_not_found",
-    "cannot_reply_to_message",
-}
-LOST = {
-    "channel_not_found": "it is deleted, or I may not see it",
-    "is_archived": "it is archived",
-    "not_in_channel": "I am not a member of it any more",
-    "restricted_action": "I am not allowed to post there",
-    "restricted_action_non_threadable_channel": "nobody may answer in threads there",
-    "restricted_action_read_only_channel": "only some people may post there",
-    "restricted_action_thread_only_channel": "only answers in threads may be posted there",
-}
-"""What is the matter with a channel, by Slack's word for it. What is left in GONE is the matter with the app, or with a thread."""
-GONE |= LOST.keys()
-NO_BLOCKS = {"invalid_blocks", "msg_blocks_too_long", "invalid_blocks_format"}
-REFUSED_FORMS = NO_BLOCKS | {"msg_too_long", "msg_blocks_too_many", "invalid_attachments", "markdown_text_conflict"}
-"""What Slack refuses in one form and may take in another one."""
 POST = "chat.postMessage"
-UNKNOWN = (aiohttp.ClientError, asyncio.TimeoutError, OSError)
-"""Failures after which nobody knows whether Slack committed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Post:
-    """One message to appear once: `delivery_id` and `part` (of `parts`) find it again. `plain` is shown where blocks are refused, and a file of `words` where that is refused,
-    too; `below` are blocks that belong to the message and not to its words, `comment` stands beside the file.
+    """One message to appear once: `delivery_id` and `part` (of `parts`) find it again.
+
+    `smaller` blocks are shown where `blocks` are refused, then `plain`, and a file of `words` where that is refused, too. `below` are blocks that belong
+    to the message and not to its words, `comment` stands beside the file.
     """
 
     thread: Thread
@@ -71,7 +51,19 @@ class Post:
     below: Sequence[dict[str, Any]] = ()
     comment: str = ""
     smaller: Sequence[dict[str, Any]] = ()
-    """Blocks to show where `blocks` are refused, of a message that is nothing without any."""
+
+    @property
+    def forms(self) -> list[dict[str, Any]]:
+        """How it is shown, the best first: each is for where Slack refuses the one before."""
+        blocks = [list(each) for each in (self.blocks, self.smaller) if each]
+        forms: list[dict[str, Any]] = [{"text": self.text, "blocks": [*each, *self.below]} for each in blocks]
+        plain = self.plain or self.text
+        return [*forms, {"text": plain}] if len(plain) <= TEXT_LIMIT or not forms else forms
+
+    @property
+    def streams(self) -> bool:
+        """Whether a stream of its words shows all of it: they are one block of Markdown."""
+        return [each.get("type") for each in self.blocks] == ["markdown"]
 
     @property
     def source(self) -> str:
@@ -116,8 +108,8 @@ class Posting:
         name, at = await self._intend(post, notes)
         try:
             return await self._send(post, at)
-        except ChannelUnavailableError as error:
-            if not error.maybe_posted:
+        except (ChannelUnavailableError, ChannelGoneError, SlackApiError) as error:
+            if not getattr(error, "maybe_posted", False):  # refused: it is not on its way, and nobody need wait for it
                 await notes.note(f"unsent-{post.part}-{name}", at.isoformat())
             raise
 
@@ -135,9 +127,11 @@ class Posting:
 
     async def _intend(self, post: Post, notes: Notes) -> tuple[str, datetime]:
         """The intent of this sending, by name and time. The first of a step is the engine's own; later ones are notes."""
-        if post.part == 0 and notes.intent_at is not None and notes.attempt == 1 and not notes.recovered:
+        first = notes.attempt == 1 and not notes.recovered and notes.noted(f"unsent-{post.part}-{INTENT}") is None
+        if post.part == 0 and notes.intent_at is not None and first:
             return INTENT, notes.intent_at
-        name, at = f"{notes.fence}.{notes.attempt}", self.now()
+        tries = len(notes.notes(f"sending-{post.part}-{notes.fence}.{notes.attempt}"))
+        name, at = f"{notes.fence}.{notes.attempt}{f'.{tries}' if tries else ''}", self.now()
         await notes.note(f"sending-{post.part}-{name}", at.isoformat())
         return name, at
 
@@ -148,13 +142,11 @@ class Posting:
             raise ChannelUnavailableError("it is not certain yet that the message was not posted", retry_after_s=left)
 
     async def _send(self, post: Post, at: datetime) -> str:
-        """Blocks, or plain text where Slack refuses them. Raises SlackApiError where it refuses that as well."""
+        """In the best form that Slack takes. Raises SlackApiError where it takes none."""
         client = await self.client(post.thread.tenant)
         await self._turn(post.thread)
-        forms: list[dict[str, Any]] = [{"text": post.text, "blocks": [*post.blocks, *post.below]}]
-        if post.smaller:
-            forms.append({"text": post.text, "blocks": list(post.smaller)})
-        for shown in (*forms, {"text": post.plain or post.text}):
+        *others, last = post.forms
+        for shown in (*others, last):
             self._check_deadline(at)
             request = client.chat_postMessage(
                 channel=post.thread.channel, thread_ts=post.thread.root or None, metadata=post.metadata, unfurl_links=False,
@@ -163,7 +155,7 @@ class Posting:
             try:
                 return str((await self.call(request, tenant=post.thread.tenant, method=POST))["ts"])
             except SlackApiError as error:
-                if error.response.get("error") not in REFUSED_FORMS or "blocks" not in shown:
+                if code_of(error) not in REFUSED_FORMS or shown is last:
                     raise
         raise AssertionError("all ways of showing a post were tried")
 
@@ -240,34 +232,9 @@ class Posting:
         try:
             return await request
         except SlackApiError as error:
-            meaning = _meaning(error)
-            if isinstance(meaning, ChannelUnavailableError) and meaning.retry_after_s and not meaning.maybe_posted:
-                await self._pacer.hold(tenant, method, meaning.retry_after_s)
-            raise meaning from error
+            meant = meaning(error)
+            if isinstance(meant, ChannelUnavailableError) and meant.retry_after_s and not meant.maybe_posted:
+                await self._pacer.hold(tenant, method, meant.retry_after_s)
+            raise meant from error
         except UNKNOWN as error:
             raise ChannelUnavailableError(f"Slack did not answer: {type(error).__name__}", retry_after_s=0.5) from error
-
-
-def _meaning(error: SlackApiError) -> Exception:
-    code = str(error.response.get("error", "")) if isinstance(error.response.data, dict) else "not_json"
-    status = error.response.status_code
-    if status == 429 or code == "ratelimited":
-        headers = {name.lower(): value for name, value in error.response.headers.items()}
-        return ChannelUnavailableError(
-            "Slack asks to wait", retry_after_s=_seconds(headers.get("retry-after", "")), maybe_posted=False
-        )
-    if code == "token_expired":  # remembered past its end, on a machine that slept: the next look refreshes it
-        return ChannelUnavailableError("Slack: token_expired", retry_after_s=1.0, maybe_posted=False)
-    if code in GONE:
-        return ChannelGoneError(f"Slack: {code}", place=LOST.get(code, ""))
-    if status >= 500 or code in ("internal_error", "fatal_error", "service_unavailable", "request_timeout", "not_json"):
-        return ChannelUnavailableError(f"Slack: {code or status}", retry_after_s=0.5)
-    return error
-
-
-def _seconds(text: str) -> float:
-    """Retry-After in seconds; a date, or nothing, counts as a minute."""
-    try:
-        return float(text)
-    except ValueError:
-        return 60.0

@@ -1,15 +1,25 @@
 """Text on its way to Slack: nothing in it may ping a channel, and every limit is met."""
 
+import json
 import re
 
 MARKDOWN_LIMIT = 11_000
-"""Characters of Markdown per message. Slack's limit is 12,000 over all `markdown` blocks, and about 13,200 for the whole payload."""
+"""Characters of Markdown per message. Slack's limit is 12,000 over all `markdown` blocks."""
+PAYLOAD_LIMIT = 12_400
+"""Characters of a message's Markdown as JSON. Slack's limit was measured as about 13,200 for all blocks but tables and charts; buttons need some."""
 FALLBACK_LIMIT = 3_500
 """Characters of plain text beside the blocks: `chat.update` refuses more than 4,000."""
+
+TEXT_LIMIT = 39_000
+"""Characters of a message's text without blocks: Slack cuts it at 40,000, and only warns."""
+UPDATE_LIMIT = 4_000
+"""Characters of text that `chat.update` takes."""
 
 ENTITY = 5
 """Characters of the longest entity, `&amp;`."""
 
+_HALF = re.compile("[\ud800-\udfff]")
+_CONTROL = re.compile("[\x00-\x08\x0b-\x0c\x0e-\x1f\x7f\u202a-\u202e\u2066-\u2069]")
 _BROADCAST = re.compile(r"<!(?=channel|here|everyone|subteam\^)", re.IGNORECASE)
 _AT_ALL = re.compile(r"(?<![^\W_])(?<!/)@(?=(?:channel|here|everyone)(?![^\W_]))", re.IGNORECASE)
 """An underscore beside it is emphasis and no part of a word."""
@@ -19,8 +29,13 @@ _ZERO_WIDTH_JOINER = "\u2060"
 
 
 def neutral(text: str) -> str:
-    """`text` with broadcast mentions made harmless: a word joiner keeps them readable and stops them from pinging."""
-    return _AT_ALL.sub(f"@{_ZERO_WIDTH_JOINER}", _BROADCAST.sub(f"<{_ZERO_WIDTH_JOINER}!", text))
+    """`text` with broadcast mentions made harmless: a word joiner keeps them readable and stops them from pinging.
+
+    What is nothing to read goes first, so that it hides no mention: control characters, halves of characters, and marks that turn the direction of
+    writing, which show an approver another amount than the one that is set.
+    """
+    clean = _CONTROL.sub("", _HALF.sub("\ufffd", text))
+    return _AT_ALL.sub(f"@{_ZERO_WIDTH_JOINER}", _BROADCAST.sub(f"<{_ZERO_WIDTH_JOINER}!", clean))
 
 
 def escaped(text: str) -> str:
@@ -38,6 +53,11 @@ def markdown(text: str) -> str:
 def unescaped(text: str) -> str:
     """Slack's inbound text, decoded."""
     return text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
+
+
+def wire_size(text: str) -> int:
+    """Characters of `text` in a payload, where quotes and line ends are two each."""
+    return len(json.dumps(text, ensure_ascii=False))
 
 
 def fallback(text: str) -> str:

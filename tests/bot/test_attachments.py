@@ -12,7 +12,7 @@ from agent.channel import ChannelUnavailableError
 from agent.reports import Document, Grid, Number
 from bot.emulator import Emulator, EmulatorConfig
 from bot.emulator.client import EmulatorClient
-from bot.render.documents import ROWS_LIMIT
+from bot.render.tables import ROWS_LIMIT
 from tests.bot.test_delivery import TOKEN, Desk, Jotted
 
 NAMES = ["=HYPERLINK(1)", "+1", "-1", "@sum", "<!channel>", 'a "quoted", name', *(f"Campaign {n}" for n in range(300))]
@@ -74,7 +74,34 @@ async def test_both_stand_there_once_whatever_is_cut_off(desk: Desk, cut: str) -
     assert kinds(await desk.ours()) == ["data_table", "file"]
 
 
-async def test_where_slack_takes_no_file_the_report_stands(desk: Desk) -> None:
+@pytest.mark.parametrize("method", ["files.getUploadURLExternal", "files.completeUploadExternal"])
+async def test_where_slack_takes_no_file_the_other_rows_follow_as_a_table(desk: Desk, method: str) -> None:
+    """And the file is asked for once."""
+    await desk.people.fault(method, "error", error="missing_scope", times=400)
+    notes = Jotted()
+    await publish(desk, notes)
+    shown, more = await desk.ours()
+    assert "until an admin installs me again" in more["blocks"][0]["text"]
+    rows = [*shown["blocks"][1]["rows"][:-1], *more["blocks"][1]["rows"][1:], shown["blocks"][1]["rows"][-1]]
+    assert [row[0]["text"].replace("\u2060", "") for row in rows] == ["Name", *NAMES]
+    assert len(await desk.people.calls(method)) == 1
+    assert await desk.channel.find(desk.thread, delivery_id="d", notes=notes) is not None
+
+
+@pytest.mark.parametrize("lost", range(2))
+async def test_the_rows_that_follow_stand_there_once_whatever_is_cut_off(desk: Desk, lost: int) -> None:
+    notes = Jotted()
     await desk.people.fault("files.getUploadURLExternal", "error", error="missing_scope", times=9)
-    await publish(desk, Jotted())
-    assert kinds(await desk.ours()) == ["data_table"]
+    if lost:  # the report stands there, and an earlier try was cut off after it
+        await publish(desk, notes, LARGE.model_copy(update={"grid": None}))
+        notes.attempt, notes.intent_at = 2, datetime.now(UTC) - timedelta(seconds=20)
+    await desk.people.fault("chat.postMessage", "reset_after_commit", times=1)
+    with pytest.raises(ChannelUnavailableError):
+        await publish(desk, notes)
+    for attempt in (3, 4):
+        notes.attempt, notes.intent_at = attempt, datetime.now(UTC) - timedelta(seconds=20)
+        for name in notes.kept:
+            if name.startswith("sending-"):
+                notes.kept[name] = notes.intent_at.isoformat()
+        await publish(desk, notes)
+    assert len(await desk.ours()) == 2

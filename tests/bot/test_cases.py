@@ -12,6 +12,7 @@ import pytest
 
 from agent.models.base import Finished, Message, ModelEvent, ModelRequest, Text, TextDelta, ToolCall
 from tests.bot.bench import BOT, NORTHWIND, Bench, envelope, message_event
+from tests.bot.reading import is_within, letters, read
 
 ROOT = Path(__file__).parents[2]
 CHANNEL = "C0CAMPAIGNS"
@@ -24,6 +25,7 @@ DELIVERY = "tests/bot/test_delivery.py"
 EVENTS = "tests/bot/test_events.py"
 TEXT = "tests/bot/test_text.py"
 SLOW = "tests/bot/test_slow_storage.py"
+TABLES = "tests/bot/test_tables.py"
 LOST = "tests/bot/test_lost_channels.py"
 LINES = "tests/bot/test_lines.py"
 HERE = "tests/bot/test_cases.py"
@@ -66,14 +68,15 @@ CASES: dict[int, tuple[str, ...]] = {
     22: (f"{HERE}::test_21_to_24_what_is_long_or_has_many_parts_is_shown_and_nothing_is_refused",),
     23: (
         f"{HERE}::test_21_to_24_what_is_long_or_has_many_parts_is_shown_and_nothing_is_refused",
-        f"{TEXT}::test_a_table_of_150_rows_is_shown_in_tables_that_slack_takes",
+        f"{TABLES}::test_150_rows_are_one_table",
+        f"{TABLES}::test_each_table_has_a_message_with_the_words_that_introduce_it",
         "tests/bot/test_documents.py::test_any_document_is_within_slacks_limits",
     ),
     24: (
         f"{HERE}::test_21_to_24_what_is_long_or_has_many_parts_is_shown_and_nothing_is_refused",
-        f"{TEXT}::test_where_markdown_is_not_shown_tables_are_code_and_code_stays_what_it_is",
+        f"{TABLES}::test_where_markdown_is_not_shown_tables_are_code_and_code_stays_what_it_is",
     ),
-    25: (f"{HERE}::test_25_to_27_words_are_shown_as_they_are",),
+    25: (f"{HERE}::test_25_to_27_words_are_shown_as_they_are", f"{TABLES}::test_what_is_in_a_cell"),
     26: (f"{HERE}::test_25_to_27_words_are_shown_as_they_are", f"{TEXT}::test_escaping_is_undone_by_decoding"),
     27: (f"{HERE}::test_25_to_27_words_are_shown_as_they_are", f"{TEXT}::test_what_pings_nobody_is_left_alone"),
     28: ("tests/bot/test_files.py::test_a_message_with_nothing_but_a_file_is_answered_from_it",),
@@ -230,9 +233,8 @@ async def test_21_to_24_what_is_long_or_has_many_parts_is_shown_and_nothing_is_r
         call for call in await bench.people.calls() if call["method"].startswith("chat.") and not call["result"]["ok"]
     ]
     assert refused == []
-    blocks = [block for message in await bench.replies(root) for block in message["blocks"]]
-    shown = "\n".join(block["text"] for block in blocks if block["type"] == "markdown")
-    assert [line for line in said.split("\n") if line not in shown] == []
+    shown = read([message["blocks"] for message in await bench.replies(root)])
+    assert is_within(letters(said), letters(shown))
 
 
 @pytest.mark.parametrize(

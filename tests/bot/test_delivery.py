@@ -8,6 +8,7 @@ from typing import Any
 
 import aiohttp
 import pytest
+from aiohttp import web
 from slack_sdk.web.async_client import AsyncWebClient
 
 from agent.channel import Card, ChannelUnavailableError, Draft, Task
@@ -19,6 +20,7 @@ from bot.emulator import Emulator, EmulatorConfig
 from bot.emulator.client import EmulatorClient
 from bot.render import SlackChannel
 from bot.render.pacing import MemoryPacer
+from bot.render.refusals import LATER, LIMITED, REFUSED_FORMS
 
 TOKEN = "xoxb-delivery-tests"
 ADA = Person(id="U0ADA", name="Ada", time_zone="Europe/Berlin")
@@ -309,24 +311,190 @@ async def test_tools_are_shown_as_a_status_or_as_cards(desk: Desk) -> None:
     assert "Piece 0:" in answer["plain"]
 
 
+# Tables
+
+SPEND = "### Spend\n\n| Campaign | Spend |\n|---|--:|\n" + "".join(f"| Piece {n}: | {n}.50 |\n" for n in range(40))
+
+
+def tables(messages: list[dict[str, Any]]) -> list[list[list[str]]]:
+    """The cells of each table that is shown."""
+    blocks = [block for message in messages for block in message["blocks"] if block["type"] == "data_table"]
+    return [[[cell["text"] for cell in row] for row in block["rows"]] for block in blocks]
+
+
+@pytest.mark.parametrize("expires", [None, 1, 3, 5])
+async def test_a_streamed_table_ends_as_slacks_own_in_the_same_message(desk: Desk, expires: int | None) -> None:
+    """Streamed as it is written, also where the stream runs out in its middle; the end is an edit, rated and found by its metadata."""
+    said = f"{WORDS * 4}\n\n{SPEND}\n{WORDS * 4}"
+    cut = [said[start : start + 300] for start in range(0, len(said), 300)]
+    draft = await desk.streamed(*cut, notes=Jotted(), expires=expires)
+    assert draft is not None
+    await desk.channel.deliver(desk.thread, said, delivery_id="d", draft=draft, notes=Jotted(), rated_as="r")
+    (answer,) = await desk.ours()
+    assert [block["type"] for block in answer["blocks"]] == ["markdown", "data_table", "markdown", "context_actions"]
+    assert tables([answer]) == [[["Campaign", "Spend"], *([f"Piece {n}:", f"{n}.50"] for n in range(40))]]
+    assert answer["blocks"][1]["caption"] == "Spend"
+    assert answer["plain"].count("exactly once") == 8
+    assert answer["metadata"]["event_payload"]["delivery_id"] == "d"
+    assert answer["streaming"] != "streaming"
+    assert "| Piece 39: | 39.50 |" in answer["text"]
+
+
+@pytest.mark.parametrize("lost", ["chat.stopStream", "chat.update"])
+async def test_a_streamed_table_cut_off_at_its_end_is_finished_and_not_said_again(desk: Desk, lost: str) -> None:
+    draft = await desk.streamed(WORDS * 3, f"\n\n{SPEND}", notes=Jotted())
+    said = f"{WORDS * 3}\n\n{SPEND}"
+    await desk.people.fault(lost, "reset_after_commit", times=1)
+    with pytest.raises(ChannelUnavailableError):
+        await desk.channel.deliver(desk.thread, said, delivery_id="d", draft=draft, notes=Jotted())
+    await desk.channel.deliver(desk.thread, said, delivery_id="d", draft=draft, notes=Jotted(attempt=2))
+    (answer,) = await desk.ours()
+    assert len(tables([answer])[0]) == 41
+
+
+@pytest.mark.parametrize("refusals", [1, 2, 3])
+async def test_a_streamed_table_that_slack_refuses_is_still_read(desk: Desk, refusals: int) -> None:
+    said = f"{WORDS * 3}\n\n{SPEND}"
+    draft = await desk.streamed(WORDS * 3, f"\n\n{SPEND}", notes=Jotted())
+    await desk.people.fault("chat.update", "error", error="invalid_blocks", times=refusals)
+    await desk.channel.deliver(desk.thread, said, delivery_id="d", draft=draft, notes=Jotted())
+    (answer,) = await desk.ours()
+    assert [answer["plain"].count(f"Piece {number}:") for number in range(40)] == [1] * 40
+    assert answer["metadata"]["event_payload"]["delivery_id"] == "d"
+
+
+async def test_a_table_of_150_rows_and_one_of_500_arrive_whole(desk: Desk) -> None:
+    for count, sizes in ((150, [151]), (500, [201, 201, 101])):
+        rows = [[f"Campaign {number}", f"{number}.00"] for number in range(count)]
+        said = "\n".join(["| Campaign | Spend |", "|---|--:|", *(f"| {name} | {spend} |" for name, spend in rows)])
+        before = len(await desk.ours())
+        await desk.channel.deliver(desk.thread, said, delivery_id=str(count), draft=None, notes=Jotted())
+        found = tables((await desk.ours())[before:])
+        assert [len(each) for each in found] == sizes
+        assert [row for each in found for row in each[1:]] == rows
+
+
+async def test_tables_of_an_answer_have_a_message_each(desk: Desk) -> None:
+    said = f"First:\n\n{SPEND}\nSecond:\n\n{SPEND}\nDone."
+    draft = await desk.streamed(said[:400], said[400:], notes=Jotted())
+    await desk.channel.deliver(desk.thread, said, delivery_id="d", draft=draft, notes=Jotted(), rated_as="r")
+    ours = await desk.ours()
+    assert [[block["type"] for block in message["blocks"]] for message in ours] == [
+        ["markdown", "data_table"],
+        ["markdown", "data_table", "markdown", "context_actions"],
+    ]
+    assert await desk.channel.find(desk.thread, delivery_id="d", notes=Jotted()) is not None
+
+
 # What Slack refuses
 
 
-@pytest.mark.parametrize("code", ["invalid_blocks", "msg_blocks_too_long", "msg_too_long", "invalid_blocks_format"])
-async def test_where_blocks_are_refused_the_answer_is_text_and_else_a_file(desk: Desk, code: str) -> None:
-    answer = "| a | b |\n|---|---|\n| 1 | 2 & 3 |"
-    await desk.people.fault("chat.postMessage", "error", error=code, times=1)
-    await desk.channel.deliver(desk.thread, answer, delivery_id="one", draft=None, notes=Jotted())
-    await desk.people.fault("chat.postMessage", "error", error=code, times=2)
-    await desk.channel.deliver(desk.thread, answer, delivery_id="two", draft=None, notes=Jotted())
-    as_text, as_file = await desk.ours()
+TABLE = "| a | b |\n|---|---|\n| 1 | 2 & 3 |"
+
+
+async def content(desk: Desk, file: dict[str, Any]) -> str:
+    headers = {"Authorization": f"Bearer {TOKEN}"}
+    async with aiohttp.ClientSession() as session, session.get(file["url_private"], headers=headers) as response:
+        return await response.text()
+
+
+@pytest.mark.parametrize("code", sorted(REFUSED_FORMS))
+async def test_where_a_table_is_refused_it_is_markdown_then_text_and_else_a_file(desk: Desk, code: str) -> None:
+    for refusals in (1, 2, 3):
+        await desk.people.fault("chat.postMessage", "error", error=code, times=refusals)
+        await desk.channel.deliver(desk.thread, TABLE, delivery_id=str(refusals), draft=None, notes=Jotted())
+    as_markdown, as_text, as_file = await desk.ours()
+    assert [block["text"] for block in as_markdown["blocks"]] == [TABLE]
+    assert as_text["blocks"] == []
     assert as_text["text"].startswith("```\n| a | b |")
     assert "2 &amp; 3" in as_text["text"]
     (file,) = as_file["files"]
     assert file["name"] == "answer.md"
-    headers = {"Authorization": f"Bearer {TOKEN}"}
-    async with aiohttp.ClientSession() as session, session.get(file["url_private"], headers=headers) as response:
-        assert await response.text() == answer
+    assert await content(desk, file) == TABLE
+
+
+@pytest.mark.parametrize(
+    ("method", "code"),
+    [
+        ("files.getUploadURLExternal", "missing_scope"),
+        ("files.getUploadURLExternal", "file_uploads_disabled"),
+        ("files.getUploadURLExternal", "a_new_word_of_slacks"),
+        ("files.completeUploadExternal", "file_not_found"),
+        ("files.completeUploadExternal", "invalid_channel"),
+        ("files.completeUploadExternal", "posting_to_channel_denied"),
+        ("files.completeUploadExternal", "access_denied"),
+    ],
+)
+async def test_a_file_that_is_refused_for_good_is_plain_words_at_once(desk: Desk, method: str, code: str) -> None:
+    """And is asked for once: nobody tries four hundred times."""
+    await desk.people.fault("chat.postMessage", "error", error="invalid_blocks", times=2)
+    await desk.people.fault(method, "error", error=code, times=400)
+    notes = Jotted()
+    await desk.channel.deliver(desk.thread, WORDS * 9, delivery_id="d", draft=None, notes=notes)
+    (answer,) = await desk.ours()
+    assert answer["text"].count("exactly once") == 9
+    assert "neither as a formatted message nor as a file" in answer["text"]
+    assert answer["files"] == []
+    assert len(await desk.people.calls(method)) == 1
+    assert (await desk.channel.find(desk.thread, delivery_id="d", notes=notes)) is not None
+
+
+@pytest.mark.parametrize("lost", ["chat.postMessage", "files.getUploadURLExternal"])
+async def test_plain_words_instead_of_a_file_stand_there_once_whatever_is_cut_off(desk: Desk, lost: str) -> None:
+    notes = Jotted()
+    await desk.people.fault("chat.postMessage", "error", error="invalid_blocks", times=2)
+    await desk.people.fault("files.completeUploadExternal", "error", error="file_not_found", times=9)
+    await desk.people.fault(lost, "reset_after_commit", times=1)
+    with pytest.raises(ChannelUnavailableError):
+        await desk.channel.deliver(desk.thread, "Once.", delivery_id="d", draft=None, notes=notes)
+    if lost.startswith("files"):
+        await desk.people.fault("chat.postMessage", "error", error="invalid_blocks", times=2)
+    for attempt in (2, 3):
+        notes.attempt, notes.intent_at = attempt, datetime.now(UTC) - timedelta(seconds=10)
+        await desk.channel.deliver(desk.thread, "Once.", delivery_id="d", draft=None, notes=notes)
+    (answer,) = await desk.ours()
+    assert answer["text"].endswith("Once.")
+    assert len(await desk.people.calls("files.completeUploadExternal")) == 1
+
+
+@pytest.mark.parametrize("status", [403, 404, 410, 413, 415])
+async def test_bytes_that_are_refused_are_not_sent_again(desk: Desk, status: int) -> None:
+    async def refuse(request: web.Request) -> web.Response:
+        return web.Response(status=status)
+
+    app = web.Application()
+    app.router.add_route("*", "/{path:.*}", refuse)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    desk.slack.url = site.name  # where bytes are sent to from now on
+    await desk.people.fault("chat.postMessage", "error", error="invalid_blocks", times=2)
+    await desk.channel.deliver(desk.thread, "Words.", delivery_id="d", draft=None, notes=Jotted())
+    await runner.cleanup()
+    (answer,) = await desk.ours()
+    assert answer["text"].endswith("Words.")
+    assert f"upload_{status}" in answer["text"]
+
+
+@pytest.mark.parametrize("code", sorted(LATER | LIMITED))
+async def test_slacks_own_trouble_with_a_file_is_waited_for(desk: Desk, code: str) -> None:
+    notes = Jotted()
+    await desk.people.fault("chat.postMessage", "error", error="invalid_blocks", times=2)
+    await desk.people.fault("files.getUploadURLExternal", "error", error=code, times=1)
+    with pytest.raises(ChannelUnavailableError):
+        await desk.channel.deliver(desk.thread, "Words.", delivery_id="d", draft=None, notes=notes)
+    assert notes.noted("file-0-refused") is None
+
+
+async def test_what_is_too_long_for_an_edit_without_blocks_is_posted_anew_and_whole(desk: Desk) -> None:
+    draft = await desk.streamed(WORDS * 4, notes=Jotted())
+    assert draft is not None
+    cut_off = draft.model_copy(update={"live": False})
+    await desk.people.fault("chat.update", "error", error="invalid_blocks")
+    await desk.channel.deliver(desk.thread, WORDS * 120, delivery_id="d", draft=cut_off, notes=Jotted())
+    (answer,) = await desk.ours()
+    assert answer["plain"].count("exactly once") == 120
 
 
 @pytest.mark.parametrize("cut", ["files.getUploadURLExternal", "files.completeUploadExternal", "conversations.replies"])

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from agent.thread import Thread
 from bot.contents import plain
 from bot.render.channel import _posts
-from bot.render.parts import ROWS_LIMIT, fenced_tables, parts
+from bot.render.parts import parts
 from bot.render.text import FALLBACK_LIMIT, MARKDOWN_LIMIT, escaped, fallback, neutral, shortened, unescaped
 
 LIMIT = 200
@@ -121,7 +121,7 @@ def test_neutral_text_reads_as_before() -> None:
 
 def test_a_text_full_of_broadcasts_still_keeps_to_the_limit() -> None:
     """Neutral first, then split: each broadcast grows by a character."""
-    posts = _posts(Thread(tenant="T1", channel="C1", root="1.1"), "@here " * 10_000, "answer")
+    posts = _posts(Thread(tenant="T1", channel="C1", root="1.1"), neutral("@here " * 10_000), "answer")
     assert all(len(block["text"]) <= MARKDOWN_LIMIT for post in posts for block in post.blocks)
     assert not any("@here" in str(post) for post in posts)
 
@@ -156,36 +156,6 @@ def test_no_link_is_cut_in_two(pieces: list[str]) -> None:
     assert [link for piece in parts(text, LIMIT) for link in re.findall(r"\[[^\]\n]*\]\([^)\s]*\)", piece)] == wanted
 
 
-@given(
-    rows=st.lists(st.text("abc1 ", min_size=1, max_size=40), min_size=1, max_size=60),
-    before=st.lists(WORDS, max_size=6),
-    after=WORDS,
-)
-def test_rows_stay_whole_and_every_part_of_a_table_has_its_head(rows: list[str], before: list[str], after: str) -> None:
-    table = [f"| {row} | {number} |" for number, row in enumerate(rows)]
-    text = "\n".join([*before, "", "| Name | Number |", "|---|---:|", *table, "", after])
-    found = []
-    for piece in parts(text, LIMIT):
-        assert len(piece) <= LIMIT
-        lines = piece.split("\n")
-        held = [line for line in lines if line.startswith("|") and line not in ("| Name | Number |", "|---|---:|")]
-        if held:
-            place = lines.index(held[0])
-            assert lines[place - 2 : place] == ["| Name | Number |", "|---|---:|"]
-        else:
-            assert "|---|---:|" not in lines, "a head alone is no table"
-        found += held
-    assert found == table
-
-
-def test_a_table_of_150_rows_is_shown_in_tables_that_slack_takes() -> None:
-    rows = [f"| Campaign {number} | {number}.00 |" for number in range(150)]
-    pieces = parts("\n".join(["| Campaign | Spend |", "|---|---|", *rows]))
-    assert len(pieces) == 2
-    assert all(piece.count("\n| Campaign ") <= ROWS_LIMIT for piece in pieces)
-    assert [line for piece in pieces for line in piece.split("\n")[2:]] == rows
-
-
 def test_100_000_characters_arrive_in_parts() -> None:
     text = "\n\n".join(f"Paragraph {number}: " + "word " * 100 for number in range(190))
     pieces = parts(text)
@@ -201,24 +171,3 @@ def test_lists_are_cut_between_their_items(lines: list[str]) -> None:
     assert [line.rstrip() for piece in pieces for line in piece.split("\n")] == (
         [item.rstrip() for item in items] or [" ".rstrip()]
     )
-
-
-def test_where_markdown_is_not_shown_tables_are_code_and_code_stays_what_it_is() -> None:
-    text = "Look:\n| a | b |\n|---|---|\n| 1 | 2 |\nend\n```\n| x | y |\n|---|---|\n```\n| c |\n|---|"
-    assert fenced_tables(text) == (
-        "Look:\n```\n| a | b |\n|---|---|\n| 1 | 2 |\n```\nend\n```\n| x | y |\n|---|---|\n```\n```\n| c |\n|---|\n```"
-    )
-
-
-@given(lines=LINES)
-def test_tables_as_code_keep_every_line(lines: list[str]) -> None:
-    text = "\n".join(lines).replace("\0", "")
-    kept = [line for line in fenced_tables(text).split("\n") if line != "```"]
-    assert kept == [line for line in text.split("\n") if line != "```"]
-
-
-def test_a_row_that_is_too_large_by_itself_ends() -> None:
-    text = "| a | b |\n|---|---|\n" + "\n".join(f"| {'x' * 20_000} | {number} |" for number in range(3))
-    pieces = parts(text)
-    assert len(pieces) < 12
-    assert all(len(piece) <= MARKDOWN_LIMIT for piece in pieces)

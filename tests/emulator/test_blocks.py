@@ -40,7 +40,6 @@ GOOD: list[dict[str, Any]] = [
     {"type": "section", "fields": [text(10)] * 10},
     {"type": "markdown", "text": "**x**"},
     {"type": "context", "elements": [text(5)]},
-    {"type": "table", "rows": [cells("a", "b"), cells("c", "d")]},
     table(200),
     chart(),
     {
@@ -53,6 +52,37 @@ GOOD: list[dict[str, Any]] = [
 
 def test_what_slack_takes_is_taken() -> None:
     assert check_blocks(GOOD) == GOOD
+    other = [{"type": "table", "rows": [cells("a", "b"), cells("c", "d")]}]
+    assert check_blocks(other) == other
+
+
+def test_a_message_shows_one_table() -> None:
+    for second in (table(1), {"type": "table", "rows": [cells("a")]}):
+        with pytest.raises(SlackError, match="invalid_blocks") as caught:
+            check_blocks([table(1), second])
+        assert "only_one_table_allowed" in str(caught.value.extra)
+
+
+def rich(*elements: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "rich_text", "elements": [{"type": "rich_text_section", "elements": list(elements)}]}
+
+
+@pytest.mark.parametrize(
+    "cell, pointer",
+    [
+        (rich({"type": "text", "text": ""}), "/rows/1/1/elements/0/elements/0/text"),
+        (rich({"type": "song"}), "/rows/1/1/elements/0/elements/0/type"),
+        (rich({"type": "link", "url": ""}), "/rows/1/1/elements/0/elements/0/url"),
+        (rich(), "/rows/1/1/elements/0/elements"),
+        ({"type": "rich_text"}, "/rows/1/1/elements"),
+        (rich(*[{"type": "text", "text": "x" * 9_000}] * 3), "/rows"),
+    ],
+)
+def test_rich_cells_are_looked_into_and_count(cell: dict[str, Any], pointer: str) -> None:
+    shown = {**table(0), "rows": [cells("a", "b"), [*cells("c"), cell]]}
+    with pytest.raises(SlackError, match="invalid_blocks") as caught:
+        check_blocks([shown])
+    assert pointer in str(caught.value.extra)
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from bot.emulator.api.call import Call, Method
 from bot.emulator.api.chat import WRITE, root_ts
 from bot.emulator.api.content import metadata
 from bot.emulator.blocks import MAX_BLOCKS, MAX_MARKDOWN_CHARS, check_blocks
+from bot.emulator.datasets import tables_faults
 from bot.emulator.errors import SlackError
 from bot.emulator.messages import Message, Stream
 from bot.emulator.workspace import Channel, Json
@@ -118,6 +119,8 @@ def _grow(message: Message, chunks: list[Json]) -> None:
         _GROW[chunk["type"]](message, chunk)
     if len(message.blocks) > MAX_BLOCKS:
         raise SlackError("msg_blocks_too_many")
+    if any(tables_faults(message.blocks)):
+        raise SlackError("invalid_blocks")
 
 
 def _add_text(message: Message, chunk: Json) -> None:
