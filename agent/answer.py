@@ -17,6 +17,9 @@ from workflows.storage import Store
 EXHAUSTED = (
     "I stopped here: this took more steps than one turn may take. Tell me to go on, or ask for a smaller part of it."
 )
+CUT = "My answer is cut off here, at the longest it may be. Tell me to go on, and I do."
+REFUSED = "The language model declined to say more to this."
+EARLY = {"exhausted": EXHAUSTED, "cut": CUT, "refused": REFUSED}
 EMPTY = "I have nothing to add to that."
 
 
@@ -45,8 +48,8 @@ class Answers:
 
     async def _text(self, turn: Turn, run_id: str) -> str:
         parts = [message.text.strip() for message in await self._transcript.said(turn.thread, run_id)]
-        if turn.state == "exhausted":
-            parts.append(EXHAUSTED)
+        if turn.ended_early:
+            parts.append(EARLY[turn.state])
         return "\n\n".join(part for part in parts if part) or EMPTY
 
     # Turns that have no answer

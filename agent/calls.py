@@ -10,13 +10,13 @@ from agent import approvals
 from agent.approvals import LIFETIME, Approval
 from agent.attribution import claimed
 from agent.channel import Channel, Outcome
-from agent.inbox import SYSTEM
 from agent.messages import Transcript, added
-from agent.models.base import Message, Text, ToolCall, ToolResult
+from agent.models.base import SYSTEM, Message, Text, ToolCall, ToolResult
+from agent.models.wording import name
 from agent.people import People
 from agent.preferences import PreferenceBook
 from agent.tools import Tool, Toolbox, ToolContext, ToolError
-from agent.turn import PendingCall, Turn
+from agent.turn import PendingCall, Settling, Turn
 from workflows import Effect, Interrupted, StepContext
 from workflows.storage import Insert, Store, StoreUnavailableError
 from workflows.tracing import Tracer
@@ -173,18 +173,11 @@ class Calls:
     async def run_approved(self, pending: PendingCall, ctx: StepContext) -> Ran | Interrupted:
         """Run exactly the call that was shown. Its key derives from the approval, so nothing runs it twice."""
         approval = await self._approval(pending)
-        result, is_error = await self._approved_result(approval, pending, ctx)
         by = await self._decider(approval)
+        result, is_error = await self._approved_result(approval, pending, ctx)
+        # Nothing between what can't be undone and its record: cut off here, its outcome would be unknown.
         ctx.write(_decided_row(pending, approval, result, ctx.run_id, by=by, is_error=is_error))
-        outcome = _outcome(result, is_error=is_error)
-        await self._settle(approval, outcome)
-        return Ran(position=pending.ref.position, outcome=outcome)
-
-    async def _settle(self, approval: Approval, outcome: Outcome) -> None:
-        """The card tells what came of it, too. Best effort, as whatever becomes of it is told in the thread."""
-        if approval.message_id is not None:
-            card = approval.card.model_copy(update={"outcome": outcome})
-            await self._channel.settle(approval.thread, approval.message_id, card)
+        return Ran(position=pending.ref.position, outcome=_outcome(result, is_error=is_error))
 
     async def _approval(self, pending: PendingCall) -> Approval:
         approval = await approvals.find(self._store, pending.thread.tenant, pending.ref.approval_id or "")
@@ -192,7 +185,7 @@ class Calls:
         return approval
 
     async def _decider(self, approval: Approval) -> str:
-        return (await self._people.person(approval.thread.tenant, approval.by_user or "")).name
+        return name(await self._people.person(approval.thread.tenant, approval.by_user or ""))
 
     async def _approved_result(self, approval: Approval, pending: PendingCall, ctx: StepContext) -> tuple[str, bool]:
         try:
@@ -228,16 +221,25 @@ class Calls:
         for pending, outcome in zip(calls, _outcomes(outputs), strict=True):
             if isinstance(outcome, Interrupted):
                 ctx.write(await self._interrupted_row(pending, outcome, ctx.run_id))
-        return turn.model_copy(update={"calls": (), "approved": ()})
+        settling = tuple(
+            _decided(pending, outcome)
+            for pending, outcome in zip(calls, _outcomes(outputs), strict=True)
+            if pending.ref.approval_id
+        )
+        return turn.model_copy(update={"calls": (), "approved": (), "settling": settling})
 
     async def _interrupted_row(self, pending: PendingCall, outcome: Interrupted, run_id: str) -> Insert:
         tool = self._toolbox.get(pending.ref.tool)
         unknown = to_json({**UNKNOWN, "reason": outcome.reason, "read_back": tool.read_back}).decode()
         if pending.ref.approval_id is not None:
             approval = await self._approval(pending)
-            await self._settle(approval, "unknown")
             return _decided_row(pending, approval, unknown, run_id, by=await self._decider(approval), is_error=True)
         return _result_row(pending, await self._call(pending), unknown, run_id, is_error=True)
+
+
+def _decided(pending: PendingCall, outcome: Any) -> Settling:
+    came_to: Outcome = "unknown" if isinstance(outcome, Interrupted) else Ran.model_validate(outcome).outcome
+    return Settling(approval_id=pending.ref.approval_id or "", outcome=came_to)
 
 
 def _outcome(result: str, *, is_error: bool) -> Outcome:

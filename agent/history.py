@@ -5,20 +5,25 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from agent.channel import ChannelGoneError
-from agent.inbox import SYSTEM
 from agent.messages import recalled
-from agent.models.base import Message, Text
+from agent.models.base import SYSTEM, Message, Text
 from agent.thread import Thread
 from agent.turn import Turn
 from workflows import StepContext
 
+UNREAD = "what was said here after that, up to the mention, could not be read now. Say so where it matters, and ask for what is missing"
+
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """Messages of a thread by id, oldest first, the root among them if it still stands. `left_out`: how many in between are not."""
+    """Messages of a thread by id, oldest first, the root among them if it still stands. `left_out`: how many in between are not.
+
+    `unread`: those that follow, up to the mention, could not be read, and nobody knows how many they are.
+    """
 
     messages: Sequence[tuple[str, Message]]
     left_out: int = 0
+    unread: bool = False
 
 
 class History(Protocol):
@@ -54,6 +59,8 @@ class Recollection:
         if past.left_out:
             gap = _notice(f"{past.left_out} messages in between are left out")
             said.insert(1, (f"{ctx.run_id}:gap", gap))
+        if past.unread:
+            said.append((f"{ctx.run_id}:unread", _notice(UNREAD)))
         for place, (message_id, message) in enumerate(said, 1 - len(said)):
             ctx.write(recalled(turn.thread, message_id, message, position=place, run_id=ctx.run_id))
         return turn.model_copy(update={"joined_at": None})

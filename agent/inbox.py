@@ -8,8 +8,8 @@ from pydantic_core import from_json
 from agent import approvals
 from agent.channel import Channel
 from agent.messages import Transcript, added, reworded, taken_in
-from agent.models.base import Message, Person, Text
-from agent.models.wording import person
+from agent.models.base import SYSTEM, Message, Person, Text
+from agent.models.wording import name, person
 from agent.people import People
 from agent.stops import Stops
 from agent.thread import Thread
@@ -17,7 +17,6 @@ from agent.turn import CallRef, Turn
 from workflows import Signal, StepContext
 from workflows.storage import Store
 
-SYSTEM = Person(id="system", name="system")
 LINES_IN = 5
 """Model calls of a turn after which a further line is for the next one, so that somebody who writes on and on is answered."""
 
@@ -68,7 +67,7 @@ class Inbox:
         A turn that has its answer takes in no more, unless it is of lines: those that came while the answer was made belong to it, too.
         """
         more = turn.lines and turn.iteration < LINES_IN
-        if turn.state == "exhausted" or (turn.state == "answered" and not more):
+        if turn.ended_early or (turn.state == "answered" and not more):
             return turn
         signals = await ctx.signals.drain()
         if not signals:
@@ -148,7 +147,7 @@ class Inbox:
         self._notice(thread, f"approval {approval.id}: {approval.state}{by}{reason}", signal, taken, ctx)
 
     async def _name(self, tenant: str, user_id: str) -> str:
-        return (await self._people.person(tenant, user_id)).name
+        return name(await self._people.person(tenant, user_id))
 
     async def _edit(self, thread: Thread, signal: Signal, taken: _Taken, ctx: StepContext) -> None:
         """A message that was taken in has another text now, or none. The turn at work on it goes by what it says now; later ones are told of

@@ -23,6 +23,8 @@ from workflows.tracing import Tracer
 LOOP = "agentic-loop"
 NOTICE = "turn-notice"
 MAX_ITERATIONS = 25
+MAX_TOKENS = 2_000_000
+"""Of all model calls of a turn, read and written."""
 PARALLEL_TOOLS = 8
 
 
@@ -49,6 +51,7 @@ def make_agent(
     people: People,
     tracer: Tracer,
     max_iterations: int = MAX_ITERATIONS,
+    max_tokens: int = MAX_TOKENS,
     before_tool: BeforeTool | None = None,
     history: History | None = None,
     pictures: Pictures | None = None,
@@ -63,6 +66,7 @@ def make_agent(
         channel=channel,
         tracer=tracer,
         max_iterations=max_iterations,
+        max_tokens=max_tokens,
         pictures=pictures,
     )
     calls = Calls(store, toolbox, channel, people, tracer, workflow=LOOP, before_tool=before_tool)

@@ -1,13 +1,14 @@
 """The transcript: every message of a thread, stored once. Turns refer to it by id and position, never by copy."""
 
 import asyncio
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from pydantic import TypeAdapter
 
-from agent.models.base import DELETED, File, Message, Part, Person, Text, ToolCall, ToolResult
+from agent.models.base import DELETED, File, Message, Part, Person, Text
 from agent.thread import Thread
+from agent.window import WINDOW, WINDOW_BYTES, fitting, from_reply, joined, shortened
 from workflows.storage import Column, Index, Insert, Is, Select, Store, Table, Update
 
 MESSAGES = Table(
@@ -41,8 +42,6 @@ LATEST = "99999999999"
 """Past every root of a thread, whatever the database's collation makes of punctuation."""
 FILES_IN = 1_000
 """The messages of a thread, newest first, whose files can still be read."""
-WINDOW = 120
-"""Messages of a thread that a model call sees; a longer thread costs a turn no more than this."""
 
 
 class Transcript:
@@ -52,18 +51,24 @@ class Transcript:
         self._store = store
         self._reading: dict[tuple[str, str, str], asyncio.Future[dict[str, Message]]] = {}
 
-    async def window(self, thread: Thread, *, limit: int = WINDOW) -> tuple[Message, ...]:
-        """The last `limit` messages in order, beginning with a person's, tool results of one reply joined."""
+    async def window(
+        self, thread: Thread, *, limit: int = WINDOW, limit_bytes: int = WINDOW_BYTES
+    ) -> tuple[Message, ...]:
+        """The last `limit` messages in order, as far as they fit `limit_bytes`, after the person's message they work on; results of one reply joined."""
         query = Select(MESSAGES, {**_of(thread), "position": Is("!=", None)}, order=("-position", "-at"), limit=limit)
         rows = (await self._store.read(query))[::-1]
-        if len(rows) == limit and rows[0]["role"] != "user":
-            rows = [*await self._request_before(thread, rows[0]["position"]), *_from_reply(rows)]
-        return _joined(_message(row) for row in rows)
+        said = [shortened(_message(row)) for row in rows]
+        first = fitting(said, limit_bytes)
+        if (first == 0 and len(rows) < limit) or said[first].role == "user":
+            return joined(said[first:])
+        before = await self._request_before(thread, rows[first]["position"])
+        return joined((*before, *from_reply(said[first:])))
 
-    async def _request_before(self, thread: Thread, position: int) -> list[dict[str, Any]]:
+    async def _request_before(self, thread: Thread, position: int) -> list[Message]:
         """The person's message that a long turn is still working on, when it lies before the window."""
         where = {**_of(thread), "role": "user", "position": Is("<", position)}
-        return await self._store.read(Select(MESSAGES, where, order=("-position",), limit=1))
+        rows = await self._store.read(Select(MESSAGES, where, order=("-position",), limit=1))
+        return [shortened(_message(row)) for row in rows]
 
     async def get(self, thread: Thread, ids: Sequence[str]) -> dict[str, Message]:
         """Messages by id."""
@@ -187,49 +192,3 @@ def _message(row: dict[str, Any]) -> Message:
         notice=row["notice"],
         heard=bool(row["heard"]),
     )
-
-
-def _from_reply(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """From the first message that is no tool result: the calls of those before it were cut off."""
-    first = next((number for number, row in enumerate(rows) if row["role"] != "tool"), len(rows))
-    return rows[first:]
-
-
-def _joined(messages: Iterable[Message]) -> tuple[Message, ...]:
-    """Providers want all results of one reply in one message, and a conversation that begins with a person."""
-    joined: list[Message] = []
-    for message in messages:
-        if not joined and message.role != "user":
-            continue
-        if joined and message.role == "tool" and joined[-1].role == "tool":
-            joined[-1] = joined[-1].model_copy(update={"parts": joined[-1].parts + message.parts})
-        else:
-            joined.append(message)
-    return tuple(_answered(joined))
-
-
-def _answered(messages: list[Message]) -> Iterator[Message]:
-    """Every call has its result, right after it, and no result stands alone: a provider refuses any other window.
-
-    A result belongs to its call wherever it stands: the notice of a turn that failed may have come between them. A call that was cut
-    off before it had a result is said to be so.
-    """
-    results = [
-        (number, part)
-        for number, message in enumerate(messages)
-        for part in message.parts
-        if isinstance(part, ToolResult)
-    ]
-    for number, message in enumerate(messages):
-        if message.role == "tool":
-            continue  # told with its calls
-        yield message
-        if message.tool_calls:
-            parts = [_result(call, number, results) for call in message.tool_calls]
-            yield Message(role="tool", parts=tuple(parts))
-
-
-def _result(call: ToolCall, after: int, results: list[tuple[int, ToolResult]]) -> ToolResult:
-    given = next((part for number, part in results if number > after and part.call_id == call.id), None)
-    lost = '{"status": "not_run", "reason": "the turn ended before this call"}'
-    return given or ToolResult(call_id=call.id, name=call.name, content=lost, is_error=True)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from pydantic_core import from_json
 
+from agent.channel import ChannelUnavailableError
 from agent.messages import Transcript
 from agent.models.base import File, Image, Message, ToolResult
 from agent.shelf import Files
@@ -28,12 +29,15 @@ class Pictures:
         self._transcript = transcript
         self._files = files
 
-    async def shown(self, thread: Thread, window: Sequence[Message]) -> tuple[Message, ...]:
-        """The window, with the last pictures that were read in it. Raises ChannelUnavailableError, so that the call is made again."""
+    async def shown(self, thread: Thread, window: Sequence[Message], *, patient: bool) -> tuple[Message, ...]:
+        """The window, with the last pictures that were read in it.
+
+        Where they can't be had now, a `patient` caller gets ChannelUnavailableError and tries again; any other is told so in their place.
+        """
         wanted = [part for message in window for part in message.parts if isinstance(part, ToolResult) and named(part)]
         if not wanted:
             return tuple(window)
-        found = {part.call_id: await self._shown(thread, part) for part in wanted[-IMAGES_LIMIT:]}
+        found = {part.call_id: await self._shown(thread, part, patient=patient) for part in wanted[-IMAGES_LIMIT:]}
         return tuple(
             message.model_copy(
                 update={
@@ -46,11 +50,15 @@ class Pictures:
             for message in window
         )
 
-    async def _shown(self, thread: Thread, result: ToolResult) -> ToolResult:
+    async def _shown(self, thread: Thread, result: ToolResult, *, patient: bool) -> ToolResult:
         file = await self._transcript.file(thread, named(result))
         try:
             image = None if file is None else await self._fetched(thread.tenant, file)
         except FileUnreadableError:
+            image = None
+        except ChannelUnavailableError:
+            if patient:
+                raise
             image = None
         if image is None:
             return result.model_copy(update={"content": f"{result.content}\n{UNSHOWN}"})

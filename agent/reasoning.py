@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import aclosing
 from typing import Any
 
+from agent import approvals
 from agent.attribution import attributed
 from agent.channel import Channel, Task, TaskState
 from agent.guidance import Guidance
@@ -31,6 +32,9 @@ from workflows.tracing import Tracer
 RETRY = Retry(times=4, base=0.5, cap=20, non_retryable=(ModelRequestError, ModelAccessError))
 """Overload, rate limits and lost connections are tried again, never sooner than the provider says."""
 
+ENDS: dict[str, str] = {"max_tokens": "cut", "refusal": "refused"}
+"""The states of turns whose last call ended so; after any other end there is an answer."""
+
 
 class Reasoning:
     """Calls the model, one iteration of a turn."""
@@ -45,8 +49,10 @@ class Reasoning:
         channel: Channel,
         tracer: Tracer,
         max_iterations: int,
+        max_tokens: int,
         pictures: Pictures | None = None,
     ) -> None:
+        self._store = store
         self._model = model
         self._toolbox = toolbox
         self._guidance = guidance
@@ -55,14 +61,20 @@ class Reasoning:
         self._transcript = Transcript(store)
         self._preferences = PreferenceBook(store)
         self._max_iterations = max_iterations
+        self._max_tokens = max_tokens
         self._pictures = pictures
 
     async def call_model(self, turn: Turn, ctx: StepContext) -> Turn:
         """The turn after one model call: with calls to run, or with its answer. Cut off, it is made again from the start."""
         await self._channel.working(turn.thread, "is thinking…")
+        await self._settle(turn)
         preferences = await self._preferences.of(turn.thread.tenant)
         window = await self._transcript.window(turn.thread)
-        seen = window if self._pictures is None else await self._pictures.shown(turn.thread, window)
+        seen = (
+            window
+            if self._pictures is None
+            else await self._pictures.shown(turn.thread, window, patient=ctx.attempt <= RETRY.times)
+        )
         request = ModelRequest(
             system=self._guidance.text(preferences.guidance),
             messages=seen,
@@ -86,12 +98,22 @@ class Reasoning:
         after = self._after(turn, finished, message_id, untrusted=self._toolbox.untrusted(window))
         return after.model_copy(update={"draft": draft or turn.draft})
 
+    async def _settle(self, turn: Turn) -> None:
+        """Cards tell what came of their calls, too. Best effort, as whatever becomes of them is told in the thread."""
+        for each in turn.settling:
+            approval = await approvals.find(self._store, turn.thread.tenant, each.approval_id)
+            if approval is not None and approval.message_id is not None:
+                card = approval.card.model_copy(update={"outcome": each.outcome})
+                await self._channel.settle(approval.thread, approval.message_id, card)
+
     async def is_task_complete(self, turn: Turn) -> Turn:
-        """The turn with its budget applied: out of iterations, it ends and says so. What is shown then needs an edit."""
-        if turn.state != "going" or turn.iteration < self._max_iterations:
-            return turn
-        draft = turn.draft.model_copy(update={"live": False}) if turn.draft else None
-        return turn.model_copy(update={"state": "exhausted", "draft": draft})
+        """The turn with its budget applied: out of iterations or tokens, it ends. What is shown of one that ends early needs an edit, which says so."""
+        spent = turn.usage.input_tokens + turn.usage.output_tokens
+        if turn.state == "going" and (turn.iteration >= self._max_iterations or spent >= self._max_tokens):
+            turn = turn.model_copy(update={"state": "exhausted"})
+        if turn.ended_early and turn.draft is not None:
+            return turn.model_copy(update={"draft": turn.draft.model_copy(update={"live": False})})
+        return turn
 
     def _said(self, turn: Turn, ctx: StepContext) -> Callable[[], Awaitable[str]]:
         async def said() -> str:
@@ -133,8 +155,9 @@ class Reasoning:
                 "iteration": turn.iteration + 1,
                 "calls": calls,
                 "approved": (),
+                "settling": (),
                 "said": turn.said or bool(finished.message.text.strip()),
-                "state": "going" if calls else "answered",
+                "state": "going" if calls else ENDS.get(finished.stop, "answered"),
                 "usage": _sum(turn.usage, finished.usage),
             }
         )

@@ -6,7 +6,7 @@ from datetime import datetime
 from agent.messages import MESSAGES
 from agent.thread import Thread
 from workflows import Engine, RunState
-from workflows.storage import Column, Insert, Select, Store, Table, Write
+from workflows.storage import Column, Insert, Is, Select, Store, Table, Update, Write
 
 STOPS = Table(
     "stops",
@@ -21,10 +21,12 @@ STOPS = Table(
 )
 
 
-def stopped(thread: Thread, *, message_id: str, by: str, at: datetime) -> Insert:
-    """Stop everything in the thread up to `message_id`, and approvals decided before `at`."""
-    values = {"tenant": thread.tenant, "thread": thread.key, "message_id": message_id, "by_user": by, "at": at}
-    return Insert(STOPS, values, on_conflict="replace")
+def stopped(thread: Thread, *, message_id: str, by: str, at: datetime) -> tuple[Write, Write]:
+    """Stop everything in the thread up to `message_id`, and approvals decided before `at`. Of two stops the later message counts."""
+    key = {"tenant": thread.tenant, "thread": thread.key}
+    values = {"message_id": message_id, "by_user": by, "at": at}
+    older = Update(STOPS, {**key, "message_id": Is("<", message_id)}, values)
+    return Insert(STOPS, {**key, **values}, on_conflict="nothing"), older
 
 
 LIVE = (RunState.READY, RunState.RUNNING, RunState.SUSPENDED)
@@ -45,8 +47,7 @@ class Stopper:
         is told: once the turn has ended, nothing else would say that there was one to stop. Raises StoreUnavailableError.
         """
         store = self._engine.store
-        if await self._stops.latest(thread) < message_id:
-            await store.write(stopped(thread, message_id=message_id, by=by, at=await store.now()))
+        await store.write(*stopped(thread, message_id=message_id, by=by, at=await store.now()))
         pressed_at = await self._stops.at(thread)
         live = await self._engine.runs(tenant=thread.tenant, workflow=self._turn, key=thread.key, states=LIVE, limit=1)
         begun = [run for run in live if pressed_at is not None and run.created_at <= pressed_at]

@@ -1,5 +1,6 @@
 """Tools: typed functions the model may call, with what they do to the world and whether they ask first."""
 
+import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -14,6 +15,8 @@ from agent.models.base import Message, Person, ToolResult, ToolSchema
 from agent.thread import Thread
 from workflows import Effect
 
+TIMEOUT_S = 60.0
+"""Whoever hangs holds a worker's slot and the thread; what takes longer is background work."""
 Permission = Literal["run", "ask", "block"]
 
 
@@ -51,6 +54,7 @@ class Tool:
     """A tool. `evidence` describes a call to its approvers; `read_back` names the tool that shows what really happened.
 
     `untrusted`: its results are words from outside. Once they are before the model, whatever acts on the world asks first.
+    `timeout_s`: how long a call may take.
     """
 
     name: str
@@ -62,6 +66,7 @@ class Tool:
     evidence: Callable[..., Awaitable[Evidence]] | None = None
     read_back: str | None = None
     untrusted: bool = False
+    timeout_s: float = TIMEOUT_S
 
     def __post_init__(self) -> None:
         if self.effect is Effect.IRREVERSIBLE and self.read_back is None:
@@ -96,8 +101,15 @@ class Tool:
         return {name: getattr(model, name) for name in type(model).model_fields}
 
     async def run(self, arguments: dict[str, Any], ctx: ToolContext) -> str:
-        """Validate, call, and return the result as JSON text. Raises ToolError, and whatever the function raises."""
-        result = await self.function(ctx, **self.check(arguments))
+        """Validate, call, and return the result as JSON text. Raises ToolError, TimeoutError, and whatever the function raises."""
+        checked = self.check(arguments)
+        try:
+            async with asyncio.timeout(self.timeout_s) as limit:
+                result = await self.function(ctx, **checked)
+        except TimeoutError:
+            if limit.expired():
+                raise TimeoutError(f"it took longer than {self.timeout_s:g} s") from None
+            raise
         return to_json(result).decode()
 
 
@@ -116,6 +128,7 @@ def tool(
     evidence: Callable[..., Awaitable[Evidence]] | None = None,
     read_back: str | None = None,
     untrusted: bool = False,
+    timeout_s: float = TIMEOUT_S,
 ) -> Callable[[Callable[..., Awaitable[Any]]], Tool]:
     """Make a tool of `async def name(ctx: ToolContext, *, argument: type = default) -> JSON-able`.
 
@@ -129,7 +142,16 @@ def tool(
         if not description:
             raise ValueError(f"tool {name} has no docstring to describe it to the model")
         return Tool(
-            name, description, _parameters(function), function, effect, permission, evidence, read_back, untrusted
+            name,
+            description,
+            _parameters(function),
+            function,
+            effect,
+            permission,
+            evidence,
+            read_back,
+            untrusted,
+            timeout_s,
         )
 
     return make

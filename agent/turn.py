@@ -5,7 +5,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from agent.channel import Draft
+from agent.channel import Draft, Outcome
 from agent.models.base import Person, Usage
 from agent.thread import Thread
 
@@ -39,10 +39,20 @@ class PendingCall(BaseModel):
     askers: tuple[Person, ...] = ()
 
 
+class Settling(BaseModel):
+    """A card that is to tell what its approved call came to."""
+
+    model_config = ConfigDict(frozen=True)
+
+    approval_id: str
+    outcome: Outcome
+
+
 class Turn(BaseModel):
     """Where a turn stands.
 
-    `position` is the next free place in the transcript. `approved` and `calls` are to be run next; `said` tells whether the answer
+    `state`: what ended it, once it does not go on: its answer, one that was `cut` at its longest or `refused` by the model, its budget,
+    or that there was nothing to do. `position` is the next free place in the transcript. `approved` and `calls` are to be run next, the cards of `settling` to be edited; `said` tells whether the answer
     has text already, all of it in the transcript; `draft` is how much of it people see. `joined_at` is the message that brought the
     agent into a thread that others began, until what was said before it is recalled. `askers` are all whose words it works on. `lines`: it began with
     a line to which others may belong.
@@ -53,16 +63,22 @@ class Turn(BaseModel):
     thread: Thread
     position: int
     asker: Person
-    state: Literal["going", "answered", "exhausted", "idle"] = "going"
+    state: Literal["going", "answered", "cut", "refused", "exhausted", "idle"] = "going"
     joined_at: str | None = None
     askers: tuple[Person, ...] = ()
     lines: bool = False
     iteration: int = 0
     approved: tuple[CallRef, ...] = ()
     calls: tuple[CallRef, ...] = ()
+    settling: tuple[Settling, ...] = ()
     said: bool = False
     draft: Draft | None = None
     usage: Usage = Usage()
+
+    @property
+    def ended_early(self) -> bool:
+        """Whether there is something to say below its answer: why that is not all."""
+        return self.state in ("cut", "refused", "exhausted")
 
     def pending(self, refs: Sequence[CallRef]) -> list[PendingCall]:
         """Some of its calls, to run."""

@@ -24,6 +24,9 @@ USAGE = Table(
 )
 
 
+TOKENS = ("input_tokens", "output_tokens", "cached_tokens")
+
+
 class Used(BaseModel):
     """The sum over a month."""
 
@@ -38,15 +41,14 @@ class Used(BaseModel):
 def used(tenant: str, call_id: str, usage: Usage, *, model: str, at: datetime) -> Insert:
     """The row of one call."""
     values = {"tenant": tenant, "id": call_id, "month": _month(at), "model": model}
-    tokens = {name: getattr(usage, name) for name in ("input_tokens", "output_tokens", "cached_tokens")}
+    tokens = {name: getattr(usage, name) for name in TOKENS}
     return Insert(USAGE, {**values, **tokens})
 
 
 async def used_in_month(store: Store, tenant: str, at: datetime) -> Used:
     """What a tenant has used in the month of `at`, in UTC."""
-    rows = await store.read(Select(USAGE, {"tenant": tenant, "month": _month(at)}))
-    total = {name: sum(row[name] for row in rows) for name in ("input_tokens", "output_tokens", "cached_tokens")}
-    return Used(calls=len(rows), **total)
+    calls, *tokens = await store.totals(Select(USAGE, {"tenant": tenant, "month": _month(at)}), *TOKENS)
+    return Used(calls=calls, **dict(zip(TOKENS, tokens, strict=True)))
 
 
 def _month(at: datetime) -> str:

@@ -1,6 +1,5 @@
 """The past of a thread, by conversations.replies: read once, when the agent is brought into it."""
 
-from collections.abc import AsyncIterator
 from typing import Any
 
 from slack_sdk.errors import SlackApiError
@@ -34,39 +33,41 @@ class SlackHistory:
 
     async def before(self, thread: Thread, message_id: str) -> Past:
         me = await self._clients.credentials(thread.tenant)
-        found = [
-            message async for message in self._messages(thread, message_id) if str(message.get("ts", "")) < message_id
-        ]
+        found, whole = await self._read(thread, message_id)
         told = found if len(found) <= KEPT else [found[0], *found[-(KEPT - 1) :]]
         said = [(str(message["ts"]), await self._message(thread, message, me)) for message in told]
-        return Past([(ts, message) for ts, message in said if message.parts], left_out=len(found) - len(told))
+        known = [(ts, message) for ts, message in said if message.parts]
+        return Past(known, left_out=len(found) - len(told), unread=not whole)
 
-    async def _messages(self, thread: Thread, before: str) -> AsyncIterator[dict[str, Any]]:
-        """Page by page, the root first. A limit that is met after the first page ends it: what was read is worth more than the wait."""
-        client = await self._clients.of(thread.tenant)
+    async def _read(self, thread: Thread, before: str) -> tuple[list[dict[str, Any]], bool]:
+        """What stands before a message, the root first, and whether it is all of it: Slack gives the oldest first, and a limit that is met
+        after the first page ends the reading, since what was read is worth more than the wait.
+        """
+        found: list[dict[str, Any]] = []
         cursor = ""
         for number in range(PAGES):
-            more: dict[str, Any] = {"cursor": cursor} if cursor else {}
             try:
-                page = await self._posting.call(
-                    client.conversations_replies(
-                        channel=thread.channel, ts=thread.root, latest=before, limit=PAGE, **more
-                    ),
-                    tenant=thread.tenant,
-                    method="conversations.replies",
-                )
-            except SlackApiError as error:
-                raise ChannelGoneError(f"Slack: {code_of(error)}") from error
+                page = await self._page(thread, before, cursor)
             except ChannelUnavailableError:
                 if number == 0:
                     raise
-                return
-            for message in page.get("messages") or ():
-                if isinstance(message, dict):
-                    yield message
+                return found, False
+            messages = [message for message in page.get("messages") or () if isinstance(message, dict)]
+            found += [message for message in messages if str(message.get("ts", "")) < before]
             cursor = str((page.get("response_metadata") or {}).get("next_cursor") or "")
             if not cursor:
-                return
+                return found, True
+        return found, False
+
+    async def _page(self, thread: Thread, before: str, cursor: str) -> dict[str, Any]:
+        client = await self._clients.of(thread.tenant)
+        more: dict[str, Any] = {"cursor": cursor} if cursor else {}
+        asked = client.conversations_replies(channel=thread.channel, ts=thread.root, latest=before, limit=PAGE, **more)
+        try:
+            page: dict[str, Any] = await self._posting.call(asked, tenant=thread.tenant, method="conversations.replies")
+        except SlackApiError as error:
+            raise ChannelGoneError(f"Slack: {code_of(error)}") from error
+        return page
 
     async def _message(self, thread: Thread, message: dict[str, Any], me: Credentials) -> Message:
         text = words(message, "")[:LIMIT]

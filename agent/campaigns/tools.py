@@ -200,7 +200,7 @@ async def _checked_budget(platform: AdPlatform, cap: SpendCap, tenant: str, name
         asked = _Budget(campaign, parse_micros(amount, campaign.currency))
     except ValueError as error:
         raise ToolError(str(error)) from None
-    if asked.new_micros > campaign.daily_budget_micros * _LARGEST_FACTOR:
+    if 0 < campaign.daily_budget_micros * _LARGEST_FACTOR < asked.new_micros:
         raise ToolError(
             f"{asked.new} a day is more than {_LARGEST_FACTOR} times the {asked.old} that {campaign.name} has now;"
             " if it is meant, go there in smaller steps"
@@ -213,7 +213,8 @@ async def _checked_budget(platform: AdPlatform, cap: SpendCap, tenant: str, name
 def _difference(old_micros: int, new_micros: int, currency: str) -> str:
     difference = new_micros - old_micros
     sign = "+" if difference > 0 else ""
-    return f"{sign}{format_micros(difference, currency)} ({difference / old_micros:+.1%})"
+    share = f" ({difference / old_micros:+.1%})" if old_micros else ""
+    return f"{sign}{format_micros(difference, currency)}{share}"
 
 
 async def _status_evidence(platform: AdPlatform, tenant: str, name: str, status: Status) -> Evidence:

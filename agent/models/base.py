@@ -20,6 +20,12 @@ class Person(_Frozen):
     outside: bool = False
 
 
+SYSTEM = Person(id="system", name="system")
+"""Who speaks in notices."""
+DELETED = "(deleted by its author)"
+"""What stands in the place of a message whose author took it back."""
+
+
 class Text(_Frozen):
     """Plain text or Markdown."""
 
@@ -113,12 +119,8 @@ class ModelRequest(_Frozen):
     system: str
     messages: tuple[Message, ...]
     tools: tuple[ToolSchema, ...] = ()
-    max_tokens: int = 4096
+    max_tokens: int = 8192
     now: datetime
-
-
-DELETED = "(deleted by its author)"
-"""What stands in the place of a message whose author took it back."""
 
 
 class Usage(_Frozen):

@@ -9,11 +9,18 @@ from agent.models.base import File, Message, ModelRequest, Person, Text
 NOTICE = "[system notice]"
 OVERHEARD = "overheard: "
 """Before the author of what was not said to the agent."""
+NAME_LIMIT = 80
+"""Characters, as in Slack."""
 WORDLESS = "(mentioned you without a word)"
 
 # What people write must not look like our own notices or like someone else's words: a line that begins like one of our prefixes
 # loses its meaning by a backslash.
 _PREFIX_IN_TEXT = re.compile(r"(?im)^([^\S\n]*)(?=\[[^\]\n]*(?:\bsystem\s+notice\b[^\]\n]*|\([^()\n]*\)\s*)\])")
+
+
+def name(author: Person) -> str:
+    """A name as people have it, without characters that could end what the system says around it: people choose their own."""
+    return re.sub(r"[;:]+", " ", _bare(author.name)).strip()[:NAME_LIMIT] or "somebody"
 
 
 def person(author: Person) -> str:

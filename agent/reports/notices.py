@@ -1,6 +1,5 @@
 """What becomes of a report that could not be made or posted: words where it was promised, or to whoever ordered it alone."""
 
-from datetime import UTC, datetime
 from typing import Any, Protocol
 
 from pydantic import BaseModel, ConfigDict
@@ -69,7 +68,7 @@ def make_notice(publisher: Publisher) -> Workflow[FailedRun, Any]:
             summary=f"I could not make this: {request.title}.",
             body=f"I could not make this: **{request.title}**. {SORRY}",
         )
-        ctx.write(delivered(failed.run_id, tenant=ctx.tenant, status="failed", at=datetime.now(UTC)))
+        ctx.write(delivered(failed.run_id, tenant=ctx.tenant, status="failed", at=await ctx.now()))
         lost: LostPlace | None = None
         try:
             await publisher.publish(

@@ -1,7 +1,6 @@
 """Reports and summaries as background workflows: gather, then publish once."""
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict
@@ -64,19 +63,19 @@ def make_reports(platform: AdPlatform, publisher: Publisher) -> Reports:
         posted = await publisher.publish(
             thread, gathered.document, delivery_id=f"{ctx.run_id}:report", reply_url=request.reply_url, notes=ctx
         )
-        told(ctx)
+        await told(ctx)
         return posted
 
     async def find(key: str, gathered: Gathered, ctx: StepContext) -> Delivered | None:
         thread = Thread(tenant=ctx.tenant, channel=gathered.request.channel, root=gathered.request.root)
         found = await publisher.find(thread, delivery_id=f"{ctx.run_id}:report", notes=ctx)
         if found is not None:
-            told(ctx)
+            await told(ctx)
         return found
 
-    def told(ctx: StepContext) -> None:
+    async def told(ctx: StepContext) -> None:
         """A summary's schedule shows that it was delivered."""
-        ctx.write(delivered(ctx.run_id, tenant=ctx.tenant, status="delivered", at=datetime.now(UTC)))
+        ctx.write(delivered(ctx.run_id, tenant=ctx.tenant, status="delivered", at=await ctx.now()))
 
     gathering = step(id="gather", effect=Effect.READ, retry=Retry(times=4, base=0.5, cap=30))(gather)
     publishing = step(id="publish", effect=Effect.RECONCILE, reconcile=find, retry=DELIVERY_RETRY)(publish)

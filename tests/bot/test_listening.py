@@ -3,10 +3,12 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from agent.history import UNREAD
 from agent.messages import MESSAGES, Transcript
 from agent.models.base import Finished, Message, ModelEvent, ModelRequest, Text, TextDelta
 from agent.thread import Thread
@@ -153,6 +155,27 @@ class TestThePastOfAThread:
         notices = [message.text for message in listener.requests[-1].messages if message.notice]
         assert notices == ["391 messages in between are left out"]
         assert len(await bench.people.calls("conversations.replies")) == 3, "three pages, and read once"
+
+    async def test_where_slack_gives_little_what_is_missing_is_said(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """An app sold outside the Marketplace reads fifteen messages a minute, the oldest first."""
+        async with Bench(tmp_path, {}, commercial=True) as bench:
+            listener = Listener()
+            monkeypatch.setattr(bench.service.model, "stream", listener.stream)
+            put(bench, ROOT, "the root")
+            for number in range(1, 31):
+                put(bench, later(ROOT, number), f"reply {number}", root=ROOT)
+            mention = message_event(ASK, ts=later(ROOT, 900), channel=CHANNEL, user="U0ADA", thread_ts=ROOT)
+            await bench.post_json(envelope(mention))
+            await bench.answer(ROOT)
+            assert [text for _, _, text in listener.shown] == [
+                "the root",
+                *(f"reply {n}" for n in range(1, 15)),
+                ASK.partition(" ")[2],
+            ]
+            (notice,) = [message.text for message in listener.requests[-1].messages if message.notice]
+            assert notice == UNREAD
 
     async def test_it_is_read_once_and_again_after_slack_was_away(self, bench: Bench, listener: Listener) -> None:
         put(bench, ROOT, "the root")

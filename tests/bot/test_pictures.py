@@ -96,3 +96,22 @@ async def test_a_picture_that_was_deleted_meanwhile_is_said_to_be_gone(
     ]
     assert result.image is None
     assert UNSHOWN in result.content
+
+
+async def test_while_slack_is_away_the_turn_goes_on_without_the_picture_and_says_so(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """P14: it is tried again a few times, and looked at with the next message."""
+    eyes = Eyes()
+    monkeypatch.setattr(bench.service.model, "stream", eyes.stream)
+    root = await bench.people.post_message("dm:@ada", "@ada", "look", files={"a.png": PNG})
+    await bench.answer(root, "dm:@ada")
+    await bench.people.fault("files.info", "http_500", times=99)
+    await bench.people.post_message("dm:@ada", "@ada", "and now?", thread_ts=root)
+    await bench.answer(root, "dm:@ada", count=2)
+    assert len(await bench.people.calls("files.info")) > 3
+    [result] = [
+        part for message in eyes.requests[-1].messages for part in message.parts if isinstance(part, ToolResult)
+    ]
+    assert result.image is None
+    assert UNSHOWN in result.content

@@ -392,6 +392,10 @@ class Store(Protocol):
         """Rows as dicts of Python values, all columns."""
         ...
 
+    async def totals(self, query: Select, *columns: str) -> tuple[int, ...]:
+        """How many rows there are, and the sum of each of `columns`, which hold whole numbers. Raises ValueError for a query with order or limit."""
+        ...
+
     async def write(self, *writes: Write) -> int:
         """Apply writes in one transaction, in order. Returns the rows changed."""
         ...

@@ -87,6 +87,9 @@ class CompositeStore:
     async def read(self, query: Select) -> list[dict[str, Any]]:
         return await self._of(query.table).read(query)
 
+    async def totals(self, query: Select, *columns: str) -> tuple[int, ...]:
+        return await self._of(query.table).totals(query, *columns)
+
     async def write(self, *writes: Write) -> int:
         stores = dict.fromkeys(self._of(each.table) for each in writes)
         if len(stores) > 1:

@@ -150,6 +150,15 @@ def select(query: Select, parameters: Parameters) -> str:
     return sql if query.limit is None else f"{sql} limit {int(query.limit)}"
 
 
+def totals(query: Select, columns: Iterable[str], parameters: Parameters) -> str:
+    """The SELECT of the number of rows of `query`, and of the sums of `columns`."""
+    if query.order or query.limit is not None:
+        raise ValueError("totals are of all rows: the query has an order or a limit")
+    sums = [f"cast(coalesce(sum({query.table.column(name).name}), 0) as bigint)" for name in columns]
+    where = condition(query.table, query.where, parameters)
+    return f"select {', '.join(['count(*)', *sums])} from {query.table.name} where {where}"
+
+
 def condition(table: Table, where: Where, parameters: Parameters) -> str:
     """The SQL of a `Where`; of an empty one, a condition that always holds."""
     parts = [_compare(table.column(name), value, parameters) for name, value in where.items()]

@@ -59,6 +59,23 @@ async def test_how_a_text_begins_is_no_pattern_and_minds_case(store: AnyStore) -
     assert await store.write(Delete(NOTES, {"tenant": "T1", "id": Is("starts with", "C1")})) == 3
 
 
+async def test_totals_count_rows_and_add_columns_of_whole_numbers(store: AnyStore) -> None:
+    for number, tenant in enumerate(("T1", "T1", "T1", "T2"), 1):
+        await store.write(Insert(NOTES, {"tenant": tenant, "id": str(number), "n": 2**40 * number}))
+    assert await store.totals(Select(NOTES, {"tenant": "T1"}), "n") == (3, 6 * 2**40)
+    assert await store.totals(Select(NOTES, {"tenant": "T1", "n": Is(">", 2**41)}), "n", "n") == (
+        1,
+        3 * 2**40,
+        3 * 2**40,
+    )
+    assert await store.totals(Select(NOTES, {"tenant": "T3"}), "n") == (0, 0)
+    assert await store.totals(Select(NOTES, {"tenant": "T1"})) == (3,)
+    with pytest.raises(ValueError, match="order or a limit"):
+        await store.totals(Select(NOTES, {"tenant": "T1"}, limit=1), "n")
+    with pytest.raises(ValueError, match="no column"):
+        await store.totals(Select(NOTES, {"tenant": "T1"}), "nope")
+
+
 def test_a_comparison_with_null_that_no_row_could_pass_is_refused() -> None:
     with pytest.raises(ValueError, match="a plain None asks for null"):
         Is("<", None)

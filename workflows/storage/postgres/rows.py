@@ -52,6 +52,11 @@ class Rows(Database):
                     row[name] = await self._restored(query.table, name, row)
         return rows
 
+    async def totals(self, query: Select, *columns: str) -> tuple[int, ...]:
+        parameters = dialect.Parameters(POSTGRES)
+        (row,) = await self._fetch(dialect.totals(query, columns, parameters), *parameters.values)
+        return tuple(row)
+
     async def write(self, *writes: Write) -> int:
         if len(writes) == 1:
             async with self._connection() as connection:

@@ -30,6 +30,11 @@ class Rows(Database):
 
         return await self._call(found)
 
+    async def totals(self, query: Select, *columns: str) -> tuple[int, ...]:
+        parameters = dialect.Parameters(SQLITE)
+        sql = dialect.totals(query, columns, parameters)
+        return tuple(await self._call(lambda: self._db.execute(sql, parameters.values).fetchone()))
+
     async def write(self, *writes: Write) -> int:
         return await self._transact(lambda: self._apply(writes))
 

@@ -1,0 +1,101 @@
+"""What a model call sees of a thread: its last messages, none too long, in the shape that every provider takes."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from pydantic_core import to_json
+
+from agent.models.base import Message, Part, Text, ToolCall, ToolResult
+
+WINDOW = 120
+"""Messages of a thread that a model call sees; a longer thread costs a turn no more than this."""
+WINDOW_BYTES = 300_000
+"""Of all of them, in UTF-8: at three to four bytes a token some 90,000 tokens, which every provider's window takes beside tools and guidance."""
+PART_BYTES = 100_000
+"""Of one text or result; of a longer one a model call sees the beginning."""
+
+
+def from_reply(messages: Sequence[Message]) -> Sequence[Message]:
+    """From the first message that is no tool result: the calls of those before it were cut off."""
+    first = next((number for number, message in enumerate(messages) if message.role != "tool"), len(messages))
+    return messages[first:]
+
+
+def fitting(messages: Sequence[Message], limit_bytes: int) -> int:
+    """Where the last messages begin that fit; the newest always does."""
+    room = limit_bytes
+    for number in range(len(messages) - 1, -1, -1):
+        room -= sum(_bytes(part) for part in messages[number].parts)
+        if room < 0 and number < len(messages) - 1:
+            return number + 1
+    return 0
+
+
+def _bytes(part: Part) -> int:
+    match part:
+        case Text(text=text) | ToolResult(content=text):
+            return len(text.encode(errors="replace"))
+        case ToolCall(arguments=arguments):
+            return len(to_json(arguments))
+    return 200  # a line that names a file
+
+
+def shortened(message: Message) -> Message:
+    """A message none of whose parts is longer than a model call should see."""
+    parts = tuple(_short(part) for part in message.parts)
+    return message if parts == message.parts else message.model_copy(update={"parts": parts})
+
+
+def _short(part: Part) -> Part:
+    if isinstance(part, Text) and (text := _beginning(part.text)) != part.text:
+        return part.model_copy(update={"text": text})
+    if isinstance(part, ToolResult) and (content := _beginning(part.content)) != part.content:
+        return part.model_copy(update={"content": content})
+    return part
+
+
+def _beginning(text: str) -> str:
+    """As much of a text as is shown, and how much is not."""
+    if len(text) <= PART_BYTES // 4 or len(data := text.encode(errors="replace")) <= PART_BYTES:
+        return text
+    kept = data[:PART_BYTES].decode(errors="ignore")
+    return f"{kept}\n(… {len(text) - len(kept):,} more characters are left out)"
+
+
+def joined(messages: Iterable[Message]) -> tuple[Message, ...]:
+    """Providers want all results of one reply in one message, and a conversation that begins with a person."""
+    joined: list[Message] = []
+    for message in messages:
+        if not joined and message.role != "user":
+            continue
+        if joined and message.role == "tool" and joined[-1].role == "tool":
+            joined[-1] = joined[-1].model_copy(update={"parts": joined[-1].parts + message.parts})
+        else:
+            joined.append(message)
+    return tuple(_answered(joined))
+
+
+def _answered(messages: list[Message]) -> Iterator[Message]:
+    """Every call has its result, right after it, and no result stands alone: a provider refuses any other window.
+
+    A result belongs to its call wherever it stands: the notice of a turn that failed may have come between them. A call that was cut
+    off before it had a result is said to be so.
+    """
+    results = [
+        (number, part)
+        for number, message in enumerate(messages)
+        for part in message.parts
+        if isinstance(part, ToolResult)
+    ]
+    for number, message in enumerate(messages):
+        if message.role == "tool":
+            continue  # told with its calls
+        yield message
+        if message.tool_calls:
+            parts = [_result(call, number, results) for call in message.tool_calls]
+            yield Message(role="tool", parts=tuple(parts))
+
+
+def _result(call: ToolCall, after: int, results: list[tuple[int, ToolResult]]) -> ToolResult:
+    given = next((part for number, part in results if number > after and part.call_id == call.id), None)
+    lost = '{"status": "not_run", "reason": "the turn ended before this call"}'
+    return given or ToolResult(call_id=call.id, name=call.name, content=lost, is_error=True)
