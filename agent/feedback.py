@@ -5,7 +5,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from workflows.storage import Column, Index, Insert, Select, Store, Table, Update
+from workflows.storage import Column, Index, Insert, Is, Select, Store, Table, Update
 
 Rating = Literal["good", "bad"]
 
@@ -56,7 +56,7 @@ def explained(tenant: str, run_id: str, *, user_id: str, reason: str) -> Update:
     return Update(FEEDBACK, where, {"reason": reason})
 
 
-async def feedback_of(store: Store, tenant: str, trace_id: str) -> list[Feedback]:
-    """What was thought of the answers in a trace, oldest first."""
-    rows = await store.read(Select(FEEDBACK, {"tenant": tenant, "trace_id": trace_id}, order=("at",)))
+async def feedback_since(store: Store, tenant: str, start: datetime, *, limit: int | None = None) -> list[Feedback]:
+    """What was thought of a tenant's answers since then, the latest first."""
+    rows = await store.read(Select(FEEDBACK, {"tenant": tenant, "at": Is(">=", start)}, order=("-at",), limit=limit))
     return [Feedback.model_validate({name: row[name] for name in Feedback.model_fields}) for row in rows]

@@ -43,6 +43,7 @@ def _parser() -> argparse.ArgumentParser:
     commands.add_parser("doctor", help="say what is wrong with the runs; exit status 1 if anything is").set_defaults(
         run=_doctor
     )
+    _add_feedback(commands.add_parser("feedback", help="list what people think of a workspace's answers, and why"))
     _add_letters(commands.add_parser("letters", help="list, redrive or drop a workspace's dead letters"))
     # These three are reached by the script of that name, which sets up what they need.
     dev = commands.add_parser(
@@ -55,6 +56,21 @@ def _parser() -> argparse.ArgumentParser:
     ).set_defaults(run=_demo)
     commands.add_parser("reset", prog="./dev reset", help="empty the development data").set_defaults(run=_reset)
     return parser
+
+
+def _add_feedback(feedback: argparse.ArgumentParser) -> None:
+    feedback.add_argument(
+        "--tenant", required=True, help="the workspace, or the organization that the app is installed in"
+    )
+    feedback.add_argument("--days", type=_days, default=30, help="how far back")
+    feedback.add_argument("--limit", type=int, default=100)
+    feedback.set_defaults(run=_list_feedback)
+
+
+def _days(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= 3650:
+        raise argparse.ArgumentTypeError("a number of days from 1 to 3650")
+    return int(text)
 
 
 def _add_letters(letters: argparse.ArgumentParser) -> None:
@@ -95,6 +111,17 @@ def _doctor(arguments: argparse.Namespace) -> int:
         sys.stdout.write(f"{each.kind}: {each.message}\n")
     sys.stdout.write("" if findings else "all runs are well\n")
     return 1 if findings else 0
+
+
+def _list_feedback(arguments: argparse.Namespace) -> int:
+    from bot.roles import list_feedback
+
+    async def show() -> None:
+        wanted = {name: getattr(arguments, name) for name in ("tenant", "days", "limit")}
+        async for line in list_feedback(_quiet_settings(), **wanted):
+            sys.stdout.write(f"{line}\n")
+
+    return _run(show())
 
 
 def _list_letters(arguments: argparse.Namespace) -> int:

@@ -6,11 +6,13 @@ import errno
 import signal
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import timedelta
 
 import structlog
 from aiohttp import web
 
 from agent.calls import BeforeTool
+from agent.feedback import feedback_since
 from bot.service import Service
 from bot.settings import Settings, SettingsError
 from workflows import Engine, Finding
@@ -67,6 +69,18 @@ async def list_letters(
             yield f"{signal.id}\tsignal {signal.signal.name!r} to {signal.workflow!r}, key {signal.key!r}, died {signal.died_at:%Y-%m-%d %H:%M:%S%z}"
         for event in [] if before else await engine.dead_letters.events(tenant=tenant, topic=topic, limit=limit):
             yield f"{event.id}\tevent {event.event.type!r}, given up on after {event.deliveries} deliveries: {redact(event.error)!r}"
+
+
+async def list_feedback(settings: Settings, *, tenant: str, days: int, limit: int) -> AsyncIterator[str]:
+    """A line for each rating of a tenant's answers in the last days, the latest first, with the run and the trace it stands beside.
+
+    Raises SettingsError when the database can't be reached.
+    """
+    async with inspecting(settings) as engine:
+        start = await engine.store.now() - timedelta(days=days)
+        for each in await feedback_since(engine.store, tenant, start, limit=limit):
+            why = f": {redact(each.reason)!r}" if each.reason else ""
+            yield f"{each.at:%Y-%m-%d %H:%M:%S%z}\trun {each.run_id}\ttrace {each.trace_id}\t{each.rating} by {each.user_id}{why}"
 
 
 async def redrive_letter(settings: Settings, letter_id: str, *, tenant: str) -> str:

@@ -1,8 +1,10 @@
 """`/threadline`: what the app is doing here, what it has used, and what it should do differently."""
 
 from collections.abc import Awaitable, Callable
+from datetime import UTC
 
 from agent.approvals import waiting
+from agent.feedback import feedback_since
 from agent.forgetting import Forgetting
 from agent.messages import Transcript
 from agent.reports import ReportDesk
@@ -106,10 +108,14 @@ class Threadline:
 
     async def _usage(self, command: Command) -> str:
         now = await self._store.now()
+        month = now.astimezone(UTC).replace(day=1, hour=0, minute=0, second=0, microsecond=0)
         used = await used_in_month(self._store, command.tenant, now)
+        ratings = [each.rating for each in await feedback_since(self._store, command.tenant, month)]
+        good, bad = ratings.count("good"), ratings.count("bad")
         return (
-            f"In {now:%B %Y} (UTC) this workspace has used {used.calls:,} model calls: {used.input_tokens:,} tokens read"
+            f"In {month:%B %Y} (UTC) this workspace has used {used.calls:,} model calls: {used.input_tokens:,} tokens read"
             f" ({used.cached_tokens:,} of them from the cache) and {used.output_tokens:,} written."
+            f" Answers were found helpful {_times(good)} and not helpful {_times(bad)}."
         )
 
     async def _open_settings(self, command: Command) -> str:
@@ -139,6 +145,10 @@ class Threadline:
         """The threads of this channel that are worked on; in a thread, that one alone."""
         threads = await self._stopper.live(command.tenant, command.channel)
         return [each for each in threads if command.root in ("", each.root)]
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count:,} times"
 
 
 def _counted(count: int, one: str, many: str, *, none: str) -> str:

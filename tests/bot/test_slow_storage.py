@@ -9,7 +9,7 @@ from pathlib import Path
 import asyncpg
 import pytest
 
-from agent.feedback import feedback_of
+from agent.feedback import feedback_since
 from agent.preferences import PreferenceBook, Preferences
 from bot import acknowledgements, clients, opening
 from bot.acknowledgements import FAILED, LATER
@@ -179,7 +179,7 @@ async def test_feedback_is_kept_and_asked_about(bench: Bench) -> None:
         await view(bench, "@ben", MOMENT)
         assert (await clicking)["ok"]
     await view(bench, "@ben", "What should it have been?")
-    [kept] = await feedback_of(bench.service.store, NORTHWIND, run.run_id)
+    [kept] = await feedback_since(bench.service.store, NORTHWIND, run.created_at)
     assert (kept.user_id, kept.rating) == ("U0BEN", "bad")
 
 

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.emulator.blocks import check_blocks
-from bot.render.grids import fenced_tables, sections
+from bot.render.grids import sections
 from bot.render.messages import TABLES, messages
 from bot.render.tables import CELLS_LIMIT, COLUMNS_LIMIT, ROWS_LIMIT
-from bot.render.text import MARKDOWN_LIMIT, TEXT_LIMIT
+from bot.render.text import MARKDOWN_LIMIT, TEXT_LIMIT, unescaped
 from tests.bot.reading import is_within, letters, read
 
 Json = dict[str, Any]
@@ -204,7 +204,8 @@ def test_nobody_fills_a_thread_with_tables() -> None:
 
 def test_where_markdown_is_not_shown_tables_are_code_and_code_stays_what_it_is() -> None:
     text = "Look:\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\nend\n\n```\n| x | y |\n|---|---|\n```"
-    assert fenced_tables(text) == (
+    (message,) = messages(text)
+    assert message.plain == (
         "Look:\n\n```\n| a | b |\n|---|---|\n| 1 | 2 |\n```\n\nend\n\n```\n| x | y |\n|---|---|\n```"
     )
 
@@ -239,13 +240,9 @@ def test_any_answer_is_within_slacks_limits_and_nothing_of_it_is_lost(pieces: li
         assert len(message.plain) <= TEXT_LIMIT
         assert sum(len(block["text"]) for block in message.blocks if block["type"] == "markdown") <= MARKDOWN_LIMIT + 10
     assert is_within(letters(text), letters(" ".join(read(message.blocks) for message in made)))
-    assert is_within(letters(text), letters(" ".join(message.source for message in made)))
-
-
-@given(pieces=st.lists(PROSE | TABLE, max_size=6))
-def test_tables_as_code_keep_every_character(pieces: list[str]) -> None:
-    text = "\n\n".join(pieces)
-    assert is_within("".join(text.split()), "".join(fenced_tables(text).split()))
+    written = "".join(text.split())
+    assert is_within(written, "".join("".join(message.source for message in made).split()))
+    assert is_within(written, "".join(unescaped("".join(message.plain for message in made)).split()))
 
 
 @pytest.mark.parametrize(
