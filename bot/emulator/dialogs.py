@@ -4,6 +4,7 @@ import json
 
 from bot.emulator.delivery import Reply
 from bot.emulator.errors import NotFoundError
+from bot.emulator.ids import new_secret
 from bot.emulator.interactions import View
 from bot.emulator.people import interaction
 from bot.emulator.slack import Slack
@@ -46,7 +47,7 @@ async def submit_view(slack: Slack, user: User, view_id: str, values: dict[str, 
     if reply.problem or answer.get("response_action") == "errors":
         return reply
     if answer.get("response_action") == "update" and isinstance(answer.get("view"), dict):
-        view.body = answer["view"]
+        view.body, view.hash = answer["view"], new_secret("")[:12]
         slack.updates.publish("view", user=user.id, view_id=view.id)
     else:
         close_view(slack, user, view_id)
@@ -72,11 +73,33 @@ def _state(block: Json, values: dict[str, dict[str, Filled]]) -> Json:
     element = block["element"]
     name, kind = str(element.get("action_id", "")), str(element["type"])
     filled = values.get(block["block_id"], {}).get(name)
-    if kind == "multi_users_select":
-        chosen = element.get("initial_users", []) if filled is None else filled
-        return {name: {"type": kind, "selected_users": list(chosen)}}
-    text = element.get("initial_value") if filled is None else filled
-    return {name: {"type": kind, "value": text or None}}
+    key, initial = _VALUES.get(kind, ("value", "initial_value"))
+    value = element.get(initial) if filled is None else filled
+    if filled is not None and kind in _OPTIONS:
+        chosen = [one for one in element.get("options", []) if str(one.get("value")) in _values(filled)]
+        value = chosen if kind == "checkboxes" else next(iter(chosen), None)
+    if kind == "users_select" and isinstance(value, list):
+        value = next(iter(value), None)
+    if kind in {"checkboxes", "multi_users_select"}:
+        return {name: {"type": kind, key: list(value or [])}}
+    return {name: {"type": kind, key: value or None}}
+
+
+_VALUES = {
+    "checkboxes": ("selected_options", "initial_options"),
+    "datepicker": ("selected_date", "initial_date"),
+    "multi_users_select": ("selected_users", "initial_users"),
+    "radio_buttons": ("selected_option", "initial_option"),
+    "static_select": ("selected_option", "initial_option"),
+    "users_select": ("selected_user", "initial_user"),
+}
+"""Where a field's value stands in the state, and where the app had filled it in."""
+_OPTIONS = frozenset({"checkboxes", "radio_buttons", "static_select"})
+
+
+def _values(filled: Filled) -> list[str]:
+    """The values of the options that were chosen."""
+    return [filled] if isinstance(filled, str) else filled
 
 
 def _parsed(body: str) -> Json:

@@ -12,6 +12,7 @@ from bot.emulator.slack import Slack
 from bot.emulator.typed import unescape
 from bot.emulator.workspace import Channel, Installation, Json
 
+_MENTION = re.compile(r"<@([UW][A-Z0-9]+)(?:\|[^>]*)?>")
 _LINK = re.compile(r"<(https?://[^|>]+)(?:\|[^>]*)?>")
 
 
@@ -23,6 +24,8 @@ def publish(slack: Slack, message: Message, kind: str = "message") -> None:
         channel=message.channel_id,
         ts=message.ts,
         thread_ts=message.thread_ts,
+        user=message.user_id,
+        mentions=_MENTION.findall(message.text),
         ephemeral_for=message.ephemeral_for,
     )
 

@@ -35,7 +35,9 @@ async def get_view(slack: Slack, request: web.Request) -> Json:
     shown = [view for view in slack.interactions.views.values() if view.user_id == user.id]
     home = slack.interactions.homes.get(user.id)
     return {
-        "views": [{"id": v.id, **v.body, "html": blocks_html(slack, v.body.get("blocks", []))} for v in shown],
+        "views": [
+            {"id": v.id, "hash": v.hash, **v.body, "html": blocks_html(slack, v.body.get("blocks", []))} for v in shown
+        ],
         "home": {**home.body, "html": blocks_html(slack, home.body.get("blocks", []))} if home else None,
     }
 

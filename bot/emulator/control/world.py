@@ -6,11 +6,13 @@ from aiohttp import web
 
 from bot.emulator import events
 from bot.emulator.config import request_urls
+from bot.emulator.consent import MEANING
 from bot.emulator.control import requests
 from bot.emulator.control.requests import body
 from bot.emulator.errors import BadRequestError
 from bot.emulator.faults import Fault
 from bot.emulator.lookup import find_channel, find_message, find_user, find_workspace
+from bot.emulator.rendering import EMOJI
 from bot.emulator.slack import Slack
 from bot.emulator.workspace import Channel, Json, Workspace
 
@@ -93,6 +95,7 @@ async def get_state(slack: Slack, request: web.Request) -> Json:
             "description": config.app_description,
             "suggested_prompts": [asdict(prompt) for prompt in config.suggested_prompts],
         },
+        "emoji": EMOJI,
         "commands": [asdict(command) for command in config.commands],
         "workspaces": [_workspace(slack, workspace) for workspace in slack.workspaces.values()],
     }
@@ -150,9 +153,14 @@ def _workspace(slack: Slack, workspace: Workspace) -> Json:
         "domain": workspace.domain,
         "bot_user_id": workspace.bot_user_id,
         "installed": workspace.installation is not None,
+        "scopes": [{"scope": scope, "meaning": MEANING.get(scope, scope)} for scope in _scopes(workspace)],
         "users": [asdict(user) for user in workspace.users.values()],
         "channels": [_channel(workspace, channel) for channel in workspace.channels.values()],
     }
+
+
+def _scopes(workspace: Workspace) -> tuple[str, ...]:
+    return workspace.installation.scopes if workspace.installation else ()
 
 
 def _channel(workspace: Workspace, channel: Channel) -> Json:

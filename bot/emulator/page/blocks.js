@@ -25,10 +25,10 @@ async function press(button) {
 }
 
 async function act(element, value) {
-  const ts = element.closest(".message")?.dataset.ts;
+  const { ts, channel } = element.closest(".message")?.dataset || {};
   const home = element.closest(".home");
   if (!ts && !home) return;
-  const body = { action_id: element.dataset.action, user: store.me, ...(ts ? { channel: store.channel, message_ts: ts } : { view_id: "home" }) };
+  const body = { action_id: element.dataset.action, user: store.me, ...(ts ? { channel, message_ts: ts } : { view_id: "home" }) };
   if (ts && value !== undefined) body.value = value;
   element.disabled = true;
   const answer = await trying(() => call("POST", ts ? "actions" : "views/actions", { body }));

@@ -1,32 +1,64 @@
 // The message box: text, files, commands and mentions.
 import { call } from "./api.js";
-import { el, toast, trying } from "./dom.js";
-import { Suggestions } from "./suggestions.js";
+import { el, toast, tool, trying } from "./dom.js";
+import { formatBar, formatKey } from "./format.js";
+import { icon } from "./icons.js";
+import { chooseEmoji } from "./menu.js";
 import { channel, store, title, workspace } from "./store.js";
+import { Suggestions } from "./suggestions.js";
 
 const MAX_FILE_BYTES = 7_000_000;
 const drafts = new Map();
 
 export class Composer {
-  // `threadTs` is a function: the box outlives the thread it stands under.
-  constructor({ threadTs, onSent }) {
-    this.threadTs = threadTs;
-    this.onSent = onSent;
+  // `threadTs` and `channelId` are functions: the box outlives the thread it stands under. `onUp` is asked to edit the last message.
+  constructor({ threadTs, channelId = () => store.channel, onSent, onUp }) {
+    Object.assign(this, { threadTs, channelId, onSent, onUp });
     this.files = [];
     this.place = "";
     this.text = el("textarea", { rows: 1, oninput: () => this.changed(), onkeydown: (event) => this.key(event) });
     this.chips = el("div", { class: "chips" });
-    this.hint = el("span", { class: "hint" });
-    this.send = el("button", { class: "send", type: "submit", title: "Send", "aria-label": "Send", disabled: true }, "➤");
+    this.hint = el("div", { class: "hint" });
+    this.send = el("button", { class: "send", type: "submit", title: "Send now", "aria-label": "Send", disabled: true }, icon("send"));
     this.picker = el("input", { type: "file", multiple: true, hidden: true, onchange: () => this.attach(this.picker.files) });
-    const clip = el("button", { class: "icon-button", type: "button", title: "Attach a file", "aria-label": "Attach a file", onclick: () => this.picker.click() }, "+");
-    this.element = el("form", { class: "composer", onsubmit: (event) => this.submit(event) }, this.chips, this.text, el("div", { class: "tools" }, clip, this.picker, this.hint, this.send));
+    this.bar = formatBar(this.text);
+    this.box = el("div", { class: "box" }, this.bar, this.text, this.chips, this.tools());
+    this.element = el("form", { class: "composer", onsubmit: (event) => this.submit(event) }, this.box, this.hint);
     this.suggestions = new Suggestions(this.text, this.element, { commands: () => (this.threadTs() ? [] : store.state.commands), changed: () => this.changed() });
     this.element.addEventListener("dragover", (event) => event.preventDefault());
     this.element.addEventListener("drop", (event) => {
       event.preventDefault();
       this.attach(event.dataTransfer.files);
     });
+  }
+
+  tools() {
+    const emoji = tool("Emoji", "emoji", () => chooseEmoji(emoji, (name) => this.insert(`:${name}:`)));
+    return el(
+      "div",
+      { class: "tools" },
+      tool("Attach a file", "attach", () => this.picker.click(), { class: "icon-button round" }),
+      this.picker,
+      tool("Hide formatting", "format", () => (this.bar.hidden = !this.bar.hidden)),
+      emoji,
+      tool("Mention someone", "mention", () => this.insert("@")),
+      (this.slash = tool("Run a command", "command", () => this.fill("/"))),
+      el("span", { class: "spacer" }),
+      this.send,
+    );
+  }
+
+  // Send `text` at once, as a chosen suggestion is.
+  say(text) {
+    this.text.value = text;
+    this.changed();
+    this.element.requestSubmit();
+  }
+
+  insert(text) {
+    this.text.focus();
+    this.text.setRangeText(text, this.text.selectionStart, this.text.selectionEnd, "end");
+    this.changed();
   }
 
   // Each conversation keeps what was typed but not sent.
@@ -36,7 +68,8 @@ export class Composer {
     this.place = place;
     this.text.value = drafts.get(place) || "";
     this.files = [];
-    const where = this.threadTs() ? "Reply…" : `Message ${title(channel())}`;
+    const where = this.threadTs() ? "Reply…" : `Message ${title(channel(this.channelId()))}`;
+    this.slash.hidden = Boolean(this.threadTs());
     this.text.placeholder = where;
     this.text.setAttribute("aria-label", where);
     this.changed();
@@ -57,8 +90,7 @@ export class Composer {
     this.text.style.height = `${this.text.scrollHeight}px`;
     this.send.disabled = !this.text.value.trim() && !this.files.length;
     this.chips.replaceChildren(...this.files.map((file, index) => this.chip(file, index)));
-    const typing = this.text.value.length > 0;
-    this.hint.textContent = typing ? "Enter to send, Shift + Enter for a new line" : `${this.threadTs() ? "" : "/ for commands, "}@ to mention somebody`;
+    this.hint.replaceChildren(...(this.text.value.length > 2 ? [el("b", {}, "Shift + Return"), " to add a new line"] : []));
     this.suggestions.update();
   }
 
@@ -67,11 +99,13 @@ export class Composer {
       this.files.splice(index, 1);
       this.changed();
     };
-    return el("span", { class: "chip" }, file.name, el("button", { type: "button", "aria-label": `Remove ${file.name}`, onclick: remove }, "✕"));
+    const kind = file.name.split(".").pop().slice(0, 4).toUpperCase();
+    return el("span", { class: "chip" }, el("span", { class: "kind" }, kind), el("b", {}, file.name), tool(`Remove ${file.name}`, "close", remove));
   }
 
   key(event) {
-    if (event.isComposing || this.suggestions.key(event)) return;
+    if (event.isComposing || this.suggestions.key(event) || formatKey(event, this.text)) return;
+    if (event.key === "ArrowUp" && !this.text.value && this.onUp?.()) event.preventDefault();
     if (event.key === "Enter" && !event.shiftKey) {
       event.preventDefault();
       this.element.requestSubmit();
@@ -113,9 +147,9 @@ export class Composer {
     if (word.startsWith("/") && /^\/[a-z][\w-]*$/.test(word)) {
       if (this.threadTs()) throw new Error(`${word} can not be used in a thread. Use it in the channel.`);
       if (!known.includes(word)) throw new Error(`${word} is not a command in ${workspace().name}. Known are ${known.join(", ")}.`);
-      return call("POST", "commands", { body: { channel: store.channel, user: store.me, command: word, text: rest.join(" ") } });
+      return call("POST", "commands", { body: { channel: this.channelId(), user: store.me, command: word, text: rest.join(" ") } });
     }
-    return call("POST", "messages", { body: { channel: store.channel, user: store.me, text, files, thread_ts: this.threadTs() || null } });
+    return call("POST", "messages", { body: { channel: this.channelId(), user: store.me, text, files, thread_ts: this.threadTs() || null } });
   }
 }
 

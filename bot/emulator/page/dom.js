@@ -1,4 +1,5 @@
 // Elements without markup: text goes in as text.
+import { icon } from "./icons.js";
 
 export function el(tag, properties = {}, ...children) {
   const element = document.createElement(tag);
@@ -14,10 +15,14 @@ export function el(tag, properties = {}, ...children) {
 
 export const byId = (id) => document.getElementById(id);
 
-export const avatar = (userId, name = "") => el("img", { src: `/_emulator/avatars/${userId}.svg`, alt: name });
+export const avatar = (userId, name = "") => el("img", { class: "avatar", src: `/_emulator/avatars/${userId}.svg`, alt: name });
+
+// A button that is an icon: `label` is its name, and what is shown where the pointer rests.
+export const tool = (label, name, onclick, properties = {}) =>
+  el("button", { class: "icon-button", type: "button", title: label, "aria-label": label, onclick, ...properties }, icon(name));
 
 export function toast(text) {
-  const shown = el("div", { class: "toast" }, text);
+  const shown = el("div", { class: "toast" }, icon("warning"), text);
   byId("toasts").append(shown);
   setTimeout(() => shown.remove(), 6000);
 }

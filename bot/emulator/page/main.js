@@ -1,18 +1,21 @@
 // From nothing to a page that follows what happens.
+import { AgentPane } from "./agent.js";
 import { call, watch } from "./api.js";
 import { listenToBlocks } from "./blocks.js";
 import { Conversation } from "./conversation.js";
 import { drawModal } from "./dialogs.js";
 import { byId, el, trying } from "./dom.js";
 import { drawSidebar } from "./sidebar.js";
-import { channel, directMessage, go, keepStatus, onChange, placeInAddress, store } from "./store.js";
+import { channel, directMessage, go, keepStatus, noteUnread, onChange, placeInAddress, store } from "./store.js";
 import { Thread } from "./thread.js";
 
 let conversation;
 let thread;
+let agent;
 let boot = "";
 let waiting = 0;
 let here = "";
+const seen = new Set();
 
 async function start() {
   const state = await trying(() => call("GET", "state"));
@@ -20,10 +23,11 @@ async function start() {
     byId("channel").replaceChildren(el("div", { class: "empty" }, el("h2", {}, "The local Slack does not answer"), el("p", {}, "Start it and load this page again.")));
     return;
   }
-  Object.assign(store, { state });
+  Object.assign(store, { state, since: state.clock.now });
   boot = state.boot;
   conversation = new Conversation();
   thread = new Thread();
+  agent = new AgentPane();
   listenToBlocks(document.body);
   onChange(draw);
   go(placeInAddress());
@@ -42,7 +46,7 @@ async function draw() {
   waiting = 0;
   if (here !== `${store.me} ${store.channel}`) await arrive();
   drawSidebar();
-  await Promise.all([conversation.draw(), thread.draw()]);
+  await Promise.all([conversation.draw(), thread.draw(), agent.draw()]);
 }
 
 // Coming to another conversation: its statuses are loaded, and the app is told that it was opened.
@@ -63,18 +67,16 @@ function onUpdate(update) {
 }
 
 function onMessage(update) {
-  const forMe = !update.ephemeral_for || update.ephemeral_for === store.me;
-  const elsewhere = update.kind === "message" && update.channel !== store.channel && forMe;
-  const mine = update.channel === directMessage()?.id || channel(update.channel)?.members.includes(store.me);
-  if (elsewhere && mine && !store.unread.has(update.channel)) {
-    store.unread.add(update.channel);
-    drawSidebar();
-  }
+  // A message is told again whenever it changes; only a new one is unread.
+  const isNew = update.kind === "message" && Number(update.ts) > store.since && !seen.has(update.ts);
+  if (isNew) seen.add(update.ts);
+  const inPane = store.agent && update.channel === directMessage()?.id;
+  if (isNew && update.channel !== store.channel && !inPane && noteUnread(update)) drawSidebar();
   drawIfHere(update);
 }
 
 function drawIfHere(update) {
-  if (update.channel === store.channel) drawSoon();
+  if (update.channel === store.channel || (store.agent && update.channel === directMessage()?.id)) drawSoon();
 }
 
 async function refresh() {

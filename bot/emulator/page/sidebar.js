@@ -1,32 +1,67 @@
-// Workspace, channels, the app, and who is looking.
+// Workspaces, channels, people, the app, and who is looking.
 import { avatar, byId, el } from "./dom.js";
-import { bot, channels, directMessage, go, me, people, store, workspace } from "./store.js";
+import { icon } from "./icons.js";
+import { bot, channels, directMessage, go, groups, me, others, people, store, title, workspace } from "./store.js";
+
+const closed = new Set();
 
 export function drawSidebar() {
   const app = store.state.app;
-  byId("sidebar").replaceChildren(
+  const side = el(
+    "div",
+    { class: "side" },
     el("div", { class: "workspace" }, workspacePicker()),
-    el("h2", { class: "side-title" }, "Channels"),
-    el("ul", { class: "side-list" }, ...channels().map((one) => entry(one, sign(one), one.name))),
-    el("h2", { class: "side-title" }, "Apps"),
-    workspace().installed && directMessage()
-      ? el("ul", { class: "side-list" }, entry(directMessage(), avatar(bot().id), app.name))
-      : installNote(app),
+    section("Channels", channels().map((one) => entry(one, sign(one), one.name))),
+    section("Direct messages", groups().map((one) => entry(one, el("span", { class: "number" }, String(others(one).length)), title(one)))),
+    section("Apps", workspace().installed && directMessage() ? [entry(directMessage(), avatar(bot().id), app.name)] : [installNote(app)]),
     personPicker(),
+  );
+  byId("sidebar").replaceChildren(rail(), side);
+}
+
+// One tile for each workspace, as for somebody who is in several, and the two places people go to most.
+function rail() {
+  const tiles = store.state.workspaces.map((one) =>
+    el("button", { type: "button", class: `tile${one.id === store.team ? " current" : ""}`, title: one.name, "aria-label": one.name, onclick: () => go({ team: one.id, channel: "", thread: "" }) }, one.name[0]),
+  );
+  const direct = directMessage();
+  const inDirect = ["im", "mpim"].includes(workspace().channels.find((one) => one.id === store.channel)?.kind);
+  return el(
+    "div",
+    { class: "rail" },
+    ...tiles,
+    place("Home", "home", !inDirect, () => go({ channel: channels()[0].id, thread: "" })),
+    direct && workspace().installed ? place("DMs", "direct", inDirect, () => go({ channel: direct.id, thread: "", tab: "messages" })) : null,
   );
 }
 
-const sign = (one) => el("span", { class: "sign", "aria-hidden": "true" }, one.kind === "group" ? el("span", { class: "lock" }) : "#");
+const place = (name, drawing, current, onclick) => el("button", { type: "button", class: `place${current ? " current" : ""}`, onclick }, icon(drawing), name);
+
+const sign = (one) => el("span", { class: "sign", "aria-hidden": "true" }, one.kind === "group" ? icon("lock") : "#");
+
+function section(name, entries) {
+  if (!entries.length) return null;
+  const fold = () => (closed.has(name) ? closed.delete(name) : closed.add(name), drawSidebar());
+  const isOpen = !closed.has(name);
+  // What is unread or open stays in sight when the rest is folded away, as in Slack.
+  const shown = isOpen ? entries : entries.filter((one) => one.querySelector?.(".current, .unread"));
+  return el(
+    "section",
+    {},
+    el("h2", { class: "side-title" }, el("button", { type: "button", "aria-expanded": String(isOpen), onclick: fold }, icon("down"), name)),
+    el("ul", { class: "side-list" }, ...shown),
+  );
+}
 
 function entry(one, mark, name) {
   const current = one.id === store.channel;
-  const unread = store.unread.has(one.id);
+  const unread = store.unread.get(one.id);
   const button = el(
     "button",
     { class: `side-item${current ? " current" : ""}${unread ? " unread" : ""}`, type: "button", onclick: () => go({ channel: one.id, thread: "", tab: "messages" }) },
     mark,
     el("span", { class: "name" }, name),
-    unread ? el("span", { class: "dot", title: "New messages" }) : null,
+    unread?.count ? el("span", { class: "pill", title: "Messages for you" }, String(unread.count)) : null,
   );
   if (current) button.setAttribute("aria-current", "page");
   return el("li", {}, button);
@@ -48,14 +83,13 @@ function personPicker() {
   return el(
     "div",
     { class: "person" },
-    avatar(one.id),
+    el("span", { class: "present" }, avatar(one.id)),
     el(
       "div",
       {},
       el("label", {}, "You are"),
-      picker("You are", people(), store.me, (id) => go({ me: id, channel: channelForOther(id), thread: "" })),
-      el("small", {}, `${one.title}${one.is_admin ? ", admin" : ""}`),
-      el("small", { title: one.timezone }, `Times are shown in ${city}`),
+      picker("You are", people(), store.me, (id) => go({ me: id, channel: channelForOther(id), thread: "", agent: false, unread: new Map() })),
+      el("small", { title: one.timezone }, `${one.title}${one.is_admin ? ", admin" : ""} · ${city} time`),
     ),
   );
 }
@@ -69,11 +103,11 @@ function channelForOther(id) {
 
 function installNote(app) {
   const [url] = store.state.request_url;
-  const place = url ? `${new URL(url).origin}/slack/install` : "";
+  const target = url ? `${new URL(url).origin}/slack/install` : "";
   return el(
-    "p",
+    "li",
     { class: "side-note" },
     `${app.name} is not installed in this workspace. `,
-    place ? el("a", { href: place }, `Install ${app.name}`) : "Start the app to install it.",
+    target ? el("a", { href: target }, `Install ${app.name}`) : "Start the app to install it.",
   );
 }

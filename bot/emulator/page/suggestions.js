@@ -1,6 +1,7 @@
 // The list above the message box: commands after a leading /, people after @.
-import { el } from "./dom.js";
-import { store, workspace } from "./store.js";
+import { avatar, el } from "./dom.js";
+import { icon } from "./icons.js";
+import { bot, channels, store, workspace } from "./store.js";
 
 export class Suggestions {
   constructor(text, anchor, { commands, changed }) {
@@ -33,25 +34,31 @@ export class Suggestions {
     const before = this.text.value.slice(0, this.text.selectionStart);
     const command = before.match(/^\/[\w-]*$/);
     if (command) return this.commandItems(command[0]);
-    const mention = before.match(/(?:^|\s)@([\w ]{0,24})$/);
-    return mention ? personItems(mention[1], before.length - mention[1].length - 1) : [];
+    const [, mark, typed] = before.match(/(?:^|\s)([@#:])([\w+ -]{0,24})$/) || [];
+    return mark ? ITEMS[mark](typed, before.length - typed.length - 1) : [];
   }
 
   commandItems(typed) {
-    const own = this.commands().map((one) => ({ ...one, by: store.state.app.name }));
-    const all = own.length ? [...own, { command: "/invite", usage_hint: "@name", description: "Add somebody to this channel", by: "Slack" }] : [];
+    const own = workspace().installed ? this.commands().map((one) => ({ ...one, by: store.state.app.name })) : [];
+    const all = this.commands().length ? [...own, { command: "/invite", usage_hint: "@someone", description: "Add somebody to this channel", by: "Slack" }] : [];
     return all
       .filter((one) => one.command.startsWith(typed))
-      .map((one) => ({ strong: one.command, weak: `${one.usage_hint} · ${one.description} (${one.by})`, from: 0, text: `${one.command} ` }));
+      .map((one) => ({ picture: one.by === "Slack" ? icon("command") : avatar(bot().id), strong: one.command, hint: one.usage_hint, weak: one.description, group: one.by, from: 0, text: `${one.command} ` }));
   }
 
   draw() {
     this.list.hidden = this.items.length === 0;
-    const rows = this.items.map((item, index) => {
-      const row = el("li", { role: "option", "aria-selected": String(index === this.index), onmousedown: (event) => event.preventDefault(), onclick: () => this.take(item) }, el("b", {}, item.strong), el("span", {}, item.weak));
-      return row;
+    const rows = this.items.flatMap((item, index) => {
+      const head = item.group && item.group !== this.items[index - 1]?.group ? [el("li", { class: "group", role: "presentation" }, item.group)] : [];
+      return [...head, this.row(item, index)];
     });
     this.list.replaceChildren(...rows);
+    this.list.querySelector('[aria-selected="true"]')?.scrollIntoView({ block: "nearest" });
+  }
+
+  row(item, index) {
+    const words = el("span", { class: "words" }, el("b", {}, item.strong), item.hint ? el("span", { class: "usage" }, ` ${item.hint}`) : null, el("span", { class: "weak" }, item.weak));
+    return el("li", { class: item.hint ? "command" : "", role: "option", "aria-selected": String(index === this.index), onmousedown: (event) => event.preventDefault(), onclick: () => this.take(item) }, item.picture, words);
   }
 
   take(item) {
@@ -84,9 +91,26 @@ export class Suggestions {
   }
 }
 
+const ITEMS = { "@": personItems, "#": channelItems, ":": emojiItems };
+
 function personItems(typed, from) {
   const wanted = typed.toLowerCase();
   return workspace()
-    .users.filter((one) => one.id !== store.me && (one.real_name.toLowerCase().startsWith(wanted) || one.handle.startsWith(wanted)))
-    .map((one) => ({ strong: one.real_name, weak: one.is_bot ? "App" : one.title, from, text: `@${one.real_name} ` }));
+    .users.filter((one) => one.id !== store.me && (!one.is_bot || workspace().installed) && (one.real_name.toLowerCase().startsWith(wanted) || one.handle.startsWith(wanted)))
+    .map((one) => ({ picture: avatar(one.id), strong: one.real_name, weak: one.is_bot ? "App" : one.title, from, text: `@${one.real_name} ` }));
+}
+
+function channelItems(typed, from) {
+  return channels()
+    .filter((one) => one.name.startsWith(typed.toLowerCase()))
+    .map((one) => ({ picture: el("span", { class: "sign" }, "#"), strong: one.name, weak: one.topic, from, text: `#${one.name} ` }));
+}
+
+// From two letters on, so that a colon in a sentence opens nothing.
+function emojiItems(typed, from) {
+  if (typed.length < 2) return [];
+  return Object.entries(store.state.emoji)
+    .filter(([name]) => name.startsWith(typed))
+    .slice(0, 8)
+    .map(([name, drawn]) => ({ picture: el("span", { class: "sign" }, drawn), strong: `:${name}:`, weak: "", from, text: `:${name}: ` }));
 }

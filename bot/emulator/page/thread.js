@@ -1,16 +1,17 @@
 // The pane at the right: one thread.
 import { call } from "./api.js";
 import { Composer } from "./composer.js";
-import { byId, el, trying } from "./dom.js";
+import { byId, el, tool, trying } from "./dom.js";
 import { Log } from "./log.js";
 import { statusLine } from "./status.js";
-import { channel, go, store, title } from "./store.js";
+import { promptButtons } from "./prompts.js";
+import { bot, channel, go, store, title } from "./store.js";
 
 const WIDTH = "thread-width";
 const STEP_PX = 40;
 
 // The edge between the conversation and the thread, moved by dragging or with the arrow keys; the browser keeps where it was left.
-function resizer() {
+export function resizer(pane) {
   const edge = el("div", { class: "resize", role: "separator", tabIndex: 0, "aria-orientation": "vertical", "aria-label": "Width of the thread" });
   const to = (px) => {
     document.body.style.setProperty("--thread-width", `${Math.round(px)}px`);
@@ -20,7 +21,7 @@ function resizer() {
   edge.addEventListener("pointermove", (event) => edge.hasPointerCapture(event.pointerId) && to(innerWidth - event.clientX));
   edge.addEventListener("keydown", (event) => {
     const step = { ArrowLeft: STEP_PX, ArrowRight: -STEP_PX }[event.key];
-    if (step) to(byId("thread").offsetWidth + step);
+    if (step) to(pane.offsetWidth + step);
   });
   const kept = Number(localStorage.getItem(WIDTH));
   if (kept) to(kept);
@@ -31,15 +32,16 @@ export class Thread {
   constructor() {
     this.pane = byId("thread");
     this.log = new Log({ inThread: true, openThread: null });
-    this.composer = new Composer({ threadTs: () => store.thread });
+    this.composer = new Composer({ threadTs: () => store.thread, onUp: () => this.log.editLast() });
     this.where = el("span", { class: "topic" });
     this.status = el("div", { class: "status" });
     this.shown = "";
-    const close = el("button", { class: "icon-button", type: "button", title: "Close (Esc)", "aria-label": "Close thread", onclick: () => go({ thread: "" }) }, "✕");
+    const close = tool("Close thread", "close", () => go({ thread: "" }));
     const head = el("header", { class: "head" }, el("h1", {}, "Thread"), this.where, close);
-    this.pane.append(resizer(), head, el("span"), this.log.element, this.status, this.log.below, this.composer.element);
+    this.pane.append(resizer(this.pane), head, el("span"), this.log.element, this.status, this.log.below, this.composer.element);
     document.addEventListener("keydown", (event) => {
-      if (event.key === "Escape" && store.thread && !byId("dialog").open && !event.defaultPrevented) go({ thread: "" });
+      if (event.key !== "Escape" || byId("dialog").open || event.defaultPrevented) return;
+      if (store.thread || store.agent) go({ thread: "", agent: false });
     });
   }
 
@@ -59,5 +61,13 @@ export class Thread {
     if (this.shown !== place) this.composer.focus();
     this.shown = place;
     statusLine(this.status, store.thread);
+    this.suggest(answer.messages.at(-1));
+  }
+
+  // What the app offers to ask next stands above the box, until the reader has said something.
+  suggest(last) {
+    this.suggested?.remove();
+    this.suggested = last?.user === bot()?.id ? promptButtons(store.thread, store.channel, (text) => this.composer.say(text)) : null;
+    if (this.suggested) this.composer.element.prepend(this.suggested);
   }
 }

@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 from bot.emulator.rendering.chart import chart_html
 from bot.emulator.rendering.elements import element_html, image_html, text_html
+from bot.emulator.rendering.inputs import input_html
 from bot.emulator.rendering.markdown import markdown_html
 from bot.emulator.rendering.rich_text import rich_text_html
 from bot.emulator.rendering.table import data_table_html, table_html
@@ -58,14 +59,6 @@ def _actions(slack: Slack, block: Json) -> str:
     return "".join(element_html(slack, element) for element in block.get("elements", []))
 
 
-def _input(slack: Slack, block: Json) -> str:
-    block_id = html.escape(str(block.get("block_id", "")))
-    optional = ' <span class="aside">(optional)</span>' if block.get("optional") else ""
-    hint = f'<span class="aside">{text_html(slack, block["hint"])}</span>' if block.get("hint") else ""
-    field = element_html(slack, block.get("element") or {})
-    return f'<label data-block="{block_id}">{text_html(slack, block.get("label"))}{optional}{field}{hint}</label>'
-
-
 def _task(slack: Slack, task: Json) -> str:
     status = str(task.get("status", "pending"))
     details = "".join(f"<div>{_loose(slack, task[key])}</div>" for key in ("details", "output") if task.get(key))
@@ -96,7 +89,7 @@ _RENDER: dict[str, Callable[[Slack, Json], str]] = {
     "divider": lambda slack, block: "<hr>",
     "header": lambda slack, block: f"<h3>{text_html(slack, block.get('text'))}</h3>",
     "image": _image,
-    "input": _input,
+    "input": input_html,
     "markdown": lambda slack, block: markdown_html(slack, str(block.get("text", ""))),
     "plan": _plan,
     "rich_text": rich_text_html,

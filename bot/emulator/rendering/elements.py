@@ -23,14 +23,10 @@ def element_html(slack: Slack, element: Json) -> str:
         return _button(slack, element)
     if kind == "image":
         return image_html(slack, element)
-    if kind in {"static_select", "overflow", "radio_buttons"}:
+    if kind in {"static_select", "overflow"}:
         return _menu(slack, element)
     if kind == "feedback_buttons":
         return _feedback(slack, element)
-    if kind == "plain_text_input":
-        return _input(element)
-    if kind == "multi_users_select":
-        return _people(slack, element)
     return f'<span class="unknown">A {html.escape(kind)} element, which this page does not draw</span>'
 
 
@@ -67,32 +63,18 @@ def _menu(slack: Slack, element: Json) -> str:
 
 
 def _feedback(slack: Slack, element: Json) -> str:
-    marks = (("positive_button", "👍"), ("negative_button", "👎"))
+    marks = (("positive_button", "thumb-up", "Good response"), ("negative_button", "thumb-down", "Bad response"))
     return "".join(
-        f'<button type="button" class="block-button icon"{_action(element)} data-value="{html.escape(str(button.get("value", "")))}"'
-        f' title="{html.escape(str((button.get("text") or {}).get("text", "")))}">{mark}</button>'
-        for key, mark in marks
+        f'<button type="button" class="block-button icon-only"{_action(element)} data-value="{html.escape(str(button.get("value", "")))}"'
+        f' title="{html.escape(str((button.get("text") or {}).get("text", "")))}" aria-label="{label}">{icon_html(mark)}</button>'
+        for key, mark, label in marks
         if (button := element.get(key))
     )
 
 
-def _input(element: Json) -> str:
-    name, value = html.escape(str(element.get("action_id", ""))), html.escape(str(element.get("initial_value", "")))
-    if element.get("multiline"):
-        return f'<textarea name="{name}" rows="4">{value}</textarea>'
-    return f'<input name="{name}" value="{value}">'
-
-
-def _people(slack: Slack, element: Json) -> str:
-    """People of all workspaces that are here: the page shows one at a time, and nobody is hidden from a developer."""
-    chosen = element.get("initial_users", [])
-    options = "".join(
-        f'<option value="{html.escape(user.id)}"{" selected" if user.id in chosen else ""}>{html.escape(user.real_name)}</option>'
-        for workspace in slack.workspaces.values()
-        for user in workspace.users.values()
-        if not user.is_bot
-    )
-    return f'<select multiple name="{html.escape(str(element.get("action_id", "")))}" size="4">{options}</select>'
+def icon_html(name: str) -> str:
+    """A drawing of page/icons.svg."""
+    return f'<svg class="icon" aria-hidden="true"><use href="/page/icons.svg#{name}"/></svg>'
 
 
 def _action(element: Json) -> str:
