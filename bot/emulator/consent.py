@@ -67,11 +67,27 @@ async def ask(slack: Slack, request: web.Request) -> web.StreamResponse:
         about=html.escape(slack.config.app_description),
         hidden="".join(hidden),
         options="".join(options),
-        scopes="".join(
-            f"<li>{html.escape(MEANING.get(scope, scope))}<code>{html.escape(scope)}</code></li>" for scope in scopes
-        ),
+        letter=html.escape(slack.config.app_name[:1]),
+        permissions=_permissions(slack.config.app_name, scopes),
     )
     return web.Response(text=page, content_type="text/html")
+
+
+def _permissions(app: str, scopes: list[str]) -> str:
+    """What the app could see, and what it could do: Slack tells the two apart."""
+    seen = [scope for scope in scopes if scope.endswith((":read", ":history", ":read.email"))]
+    done = [scope for scope in scopes if scope not in seen]
+    return "".join(
+        f"<details open><summary>What will {html.escape(app)} be able to {what}?</summary><ul>{_listed(listed)}</ul></details>"
+        for what, listed in (("view", seen), ("do", done))
+        if listed
+    )
+
+
+def _listed(scopes: list[str]) -> str:
+    return "".join(
+        f"<li>{html.escape(MEANING.get(scope, scope))}<code>{html.escape(scope)}</code></li>" for scope in scopes
+    )
 
 
 def _chosen(admins: list[tuple[Workspace, User]], team: str, place: str) -> tuple[Workspace, User]:

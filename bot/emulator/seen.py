@@ -3,6 +3,7 @@
 from bot.emulator.delivery import Delivery
 from bot.emulator.messages import Message
 from bot.emulator.slack import Slack
+from bot.emulator.typed import retyped
 from bot.emulator.workspace import Json
 
 SLACKBOT = "USLACKBOT"
@@ -21,6 +22,7 @@ def seen_message(slack: Slack, message: Message) -> Json:
         "user_name": author.real_name if author else "Slackbot",
         "is_bot": bool(message.bot_id) or message.user_id == SLACKBOT,
         "text": message.text,
+        "typed": retyped(message.text, lambda user_id: _name(slack, user_id)),
         "blocks": message.blocks,
         "attachments": message.attachments,
         "files": message.files,
@@ -36,6 +38,11 @@ def seen_message(slack: Slack, message: Message) -> Json:
         "latest_reply": counts.get("latest_reply"),
         "delivery": delivery_state(message.deliveries),
     }
+
+
+def _name(slack: Slack, user_id: str) -> str:
+    user = slack.user(user_id)
+    return user.real_name if user else user_id
 
 
 def seen_messages(slack: Slack, channel_id: str, *, thread_ts: str = "", reader: str = "") -> list[Json]:

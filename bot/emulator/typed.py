@@ -29,6 +29,23 @@ def unescape(text: str) -> str:
     return text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
 
 
+_ENTITY = re.compile(r"<(?P<kind>[@#!]?)(?P<target>[^<>|]+)(?:\|(?P<label>[^<>]*))?>")
+
+
+def retyped(text: str, name_of: Callable[[str], str]) -> str:
+    """What a person would have to type to write `text` again; `name_of` gives the name of a user id."""
+
+    def plain(match: re.Match[str]) -> str:
+        kind, target = match["kind"], match["target"]
+        if kind == "@":
+            return f"@{name_of(target)}"
+        if kind == "#":
+            return f"#{match['label'] or target}"
+        return f"@{target}" if kind == "!" else target.removeprefix("mailto:")
+
+    return unescape(_ENTITY.sub(plain, text))
+
+
 class Typed:
     """One typed message. Code is left alone: Slack links nothing inside it."""
 

@@ -21,8 +21,10 @@ export const avatar = (userId, name = "") => el("img", { class: "avatar", src: `
 export const tool = (label, name, onclick, properties = {}) =>
   el("button", { class: "icon-button", type: "button", title: label, "aria-label": label, onclick, ...properties }, icon(name));
 
-export function toast(text) {
-  const shown = el("div", { class: "toast" }, icon("warning"), text);
+// A notice that goes by itself: that something failed, or with `good` that it was done. The same one is not shown twice.
+export function toast(text, { good = false } = {}) {
+  if ([...byId("toasts").children].some((one) => one.textContent === text)) return;
+  const shown = el("div", { class: "toast" }, good ? null : icon("warning"), text);
   byId("toasts").append(shown);
   setTimeout(() => shown.remove(), 6000);
 }

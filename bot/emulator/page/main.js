@@ -55,7 +55,7 @@ async function arrive() {
   warnIfAlone();
   const answer = await trying(() => call("GET", "status", { query: { channel: store.channel } }));
   answer?.threads.forEach(keepStatus);
-  if (channel().kind === "im") trying(() => call("POST", "home", { body: { user: store.me, tab: store.tab } }));
+  if (channel().kind === "im" && store.tab !== "about") trying(() => call("POST", "home", { body: { user: store.me, tab: store.tab } }));
 }
 
 function onUpdate(update) {
@@ -66,7 +66,11 @@ function onUpdate(update) {
   else if (["workspace", "channel", "clock", "config", "reset"].includes(update.kind)) refresh();
 }
 
-function onMessage(update) {
+const known = (id) => store.state.workspaces.some((one) => one.channels.some((entry) => entry.id === id));
+
+async function onMessage(update) {
+  // Somebody began a conversation that was not there when the page was loaded.
+  if (!known(update.channel)) await refresh();
   // A message is told again whenever it changes; only a new one is unread.
   const isNew = update.kind === "message" && Number(update.ts) > store.since && !seen.has(update.ts);
   if (isNew) seen.add(update.ts);

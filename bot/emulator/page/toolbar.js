@@ -38,8 +38,8 @@ function actions(message, shown) {
 
 async function copyLink(message) {
   const thread = message.thread_ts ? `&thread_ts=${message.thread_ts}` : "";
-  await trying(() => navigator.clipboard.writeText(`${location.origin}/#channel=${message.channel}&ts=${message.ts}${thread}`));
-  toast("Link copied");
+  const copied = await trying(async () => (await navigator.clipboard.writeText(`${location.origin}/#channel=${message.channel}&ts=${message.ts}${thread}`), true));
+  if (copied) toast("Link copied", { good: true });
 }
 
 async function askToRemove(message) {
@@ -54,7 +54,7 @@ function remove(message) {
 export function edit(message, shown) {
   const body = shown.querySelector(".body");
   if (!body || shown.querySelector(".editor")) return;
-  const text = el("textarea", { value: body.innerText.trim(), rows: 2, "aria-label": "Edit message" });
+  const text = el("textarea", { value: message.typed, rows: 2, "aria-label": "Edit message" });
   const leave = () => editor.replaceWith(body);
   const save = async () => {
     const done = await trying(() => call("PATCH", "messages", { body: { channel: message.channel, ts: message.ts, user: store.me, text: text.value } }));
