@@ -130,8 +130,8 @@ class Stream(Protocol):
 class Channel(Protocol):
     """One chat system. Every operation raises `ChannelUnavailableError` when it should be tried again later."""
 
-    async def working(self, thread: Thread, text: str) -> None:
-        """Show that the agent works on it. Best effort."""
+    async def working(self, thread: Thread, text: str, *, about: str = "") -> None:
+        """Show that the agent works on it; a conversation that begins is called `about`. Best effort."""
         ...
 
     def stream(

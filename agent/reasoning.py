@@ -66,10 +66,10 @@ class Reasoning:
 
     async def call_model(self, turn: Turn, ctx: StepContext) -> Turn:
         """The turn after one model call: with calls to run, or with its answer. Cut off, it is made again from the start."""
-        await self._channel.working(turn.thread, "is thinking…")
         await self._settle(turn)
         preferences = await self._preferences.of(turn.thread.tenant)
         window = await self._transcript.window(turn.thread)
+        await self._channel.working(turn.thread, "is thinking…", about=_about(window))
         seen = (
             window
             if self._pictures is None
@@ -161,6 +161,11 @@ class Reasoning:
                 "usage": _sum(turn.usage, finished.usage),
             }
         )
+
+
+def _about(window: Sequence[Message]) -> str:
+    """What the conversation is called: how it began, as far as is seen."""
+    return next((message.text.partition("\n")[0] for message in window if message.text and not message.notice), "")
 
 
 def _task(call_id: str, tool: str, state: TaskState) -> Task:

@@ -32,11 +32,11 @@ from bot.render.pacing import Pacer
 from bot.render.posting import Post, Posting
 from bot.render.refusals import REFUSED_FORMS, FileRefusedError
 from bot.render.replies import reply
+from bot.render.sessions import Sessions
 from bot.render.stream import SlackStream, TeamOf
-from bot.render.text import fallback, neutral, shortened
+from bot.render.text import fallback, neutral
 from bot.render.uploads import Uploads, name_of
 
-STATUS_LIMIT = 100
 ALL_ROWS = "All rows of the table above."
 NEITHER = "Slack takes this answer neither as a formatted message nor as a file: {why}. So here are its plain words."
 NO_FILE = (
@@ -66,17 +66,10 @@ class SlackChannel:
         self._posting = Posting(clients, deadline_s=deadline_s, pacer=pacer)
         self._uploads = Uploads(self._posting, clients)
         self._drafts = Drafts(self._posting, clients)
+        self._sessions = Sessions(self._posting)
 
-    # Status
-
-    async def working(self, thread: Thread, text: str) -> None:
-        """Slack itself takes a status back when the app posts, and after two minutes."""
-        try:
-            client = await self._clients.of(thread.tenant)
-            status = shortened(neutral(text), STATUS_LIMIT)
-            await client.assistant_threads_setStatus(channel_id=thread.channel, thread_ts=thread.root, status=status)
-        except Exception as error:
-            structlog.get_logger().debug("status_not_set", error=f"{type(error).__name__}: {error}")
+    async def working(self, thread: Thread, text: str, *, about: str = "") -> None:
+        await self._sessions.working(thread, text, about=about)
 
     # Answers
 
@@ -109,15 +102,11 @@ class SlackChannel:
         if rated_as is not None:
             posts[-1] = replace(posts[-1], below=(feedback_block(rated_as),))
         with _refusals():
-            first = await self._first(posts[0], draft, notes)
-            return Delivered(message_ids=(first, *[await self._post(post, notes) for post in posts[1:]]))
-
-    async def _first(self, post: Post, draft: Draft | None, notes: Notes) -> str:
-        finished = await self._drafts.finish(post, draft)
-        if finished is None:
-            return await self._post(post, notes)
-        await self.working(post.thread, "")  # Slack takes it back for a post of ours, not for an edit
-        return finished
+            finished = await self._drafts.finish(posts[0], draft)
+            first = finished if finished is not None else await self._post(posts[0], notes)
+            message_ids = (first, *[await self._post(post, notes) for post in posts[1:]])
+            await self._sessions.rest(thread, notes)
+            return Delivered(message_ids=message_ids)
 
     async def _post(self, post: Post, notes: Notes) -> str:
         """As blocks, as text, as a file, or in plain words: an answer always arrives."""

@@ -2,7 +2,6 @@
 
 import contextlib
 
-import structlog
 from slack_sdk.errors import SlackApiError
 
 from agent.channel import Draft
@@ -64,20 +63,9 @@ class Drafts:
             if complete:
                 return ts
         except SlackApiError as error:
-            await self._release(post.thread)
             if code_of(error) == GONE:
                 return None
         return await self._edit(post, ts)
-
-    async def _release(self, thread: Thread) -> None:
-        """Nobody works in the thread any more. A stream's own end says so; one that a person stopped, or that ran out, leaves its session
-        "processing" for an hour, with a Stop button. Best effort.
-        """
-        try:
-            client = await self._clients.of(thread.tenant)
-            await client.agents_sessions_setStatus(channel_id=thread.channel, thread_ts=thread.root, status="active")
-        except Exception as error:
-            structlog.get_logger().debug("session_not_released", error=f"{type(error).__name__}: {error}")
 
     async def _edit(self, post: Post, ts: str) -> str | None:
         client = await self._posting.client(post.thread.tenant)

@@ -187,7 +187,9 @@ class SlackStream:
         client = await self._posting.client(self._thread.tenant)
         try:
             await self._posting.call(
-                client.chat_stopStream(channel=self._thread.channel, ts=draft.message_id or ""),
+                client.chat_stopStream(
+                    channel=self._thread.channel, ts=draft.message_id or "", session_status="processing"
+                ),
                 tenant=self._thread.tenant, method="chat.stopStream",
             )  # fmt: skip
         except SlackApiError as error:

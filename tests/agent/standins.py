@@ -26,7 +26,7 @@ class QuietChannel:
         self.said: list[str] = []
         self.cards: list[Card] = []
 
-    async def working(self, thread: Thread, text: str) -> None:
+    async def working(self, thread: Thread, text: str, *, about: str = "") -> None:
         return None
 
     def stream(self, thread: Thread, asker: Person, **_: Any) -> _QuietStream:

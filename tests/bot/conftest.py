@@ -5,7 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from bot.emulator import Emulator, EmulatorConfig
+from bot.emulator.client import EmulatorClient
 from tests.bot.bench import Bench, Storage
+from tests.bot.desk import TOKEN, Desk
 
 
 @pytest.fixture
@@ -24,3 +27,11 @@ def storage(request: pytest.FixtureRequest) -> Storage:
 async def bench(tmp_path: Path, storage: Storage) -> AsyncIterator[Bench]:
     async with Bench(tmp_path, storage) as bench:
         yield bench
+
+
+@pytest.fixture
+async def desk() -> AsyncIterator[Desk]:
+    emulator = Emulator(EmulatorConfig(signing_secret="s", bot_token=TOKEN), environment="test")
+    async with emulator, EmulatorClient(emulator.url) as people:
+        root = await people.post_message("#campaigns", "@ada", "hello")
+        yield Desk(emulator, people, root)

@@ -13,7 +13,7 @@ from agent.reports import Document, Grid, Number
 from bot.emulator import Emulator, EmulatorConfig
 from bot.emulator.client import EmulatorClient
 from bot.render.tables import ROWS_LIMIT
-from tests.bot.test_delivery import TOKEN, Desk, Jotted
+from tests.bot.desk import TOKEN, Desk, Jotted
 
 NAMES = ["=HYPERLINK(1)", "+1", "-1", "@sum", "<!channel>", 'a "quoted", name', *(f"Campaign {n}" for n in range(300))]
 LARGE = Document(

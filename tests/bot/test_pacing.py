@@ -13,7 +13,7 @@ from bot.emulator import Emulator, EmulatorConfig
 from bot.emulator.client import EmulatorClient
 from bot.render import SlackChannel
 from bot.render.pacing import BURST, MemoryPacer, Pacer, RedisPacer
-from tests.bot.test_delivery import TOKEN, Jotted
+from tests.bot.desk import TOKEN, Jotted
 
 POST = "chat.postMessage"
 
