@@ -1,4 +1,7 @@
-"""An answer as messages that Slack takes: words, and in each message one table at most, as Slack shows no more."""
+"""An answer as messages that Slack takes: words, and in each message one table of Slack's own at most, as Slack shows no more.
+
+Several tables that fit into one message stay in one, as Markdown, which Slack shows as tables, too, though they can't be sorted.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -22,9 +25,10 @@ Blocks = list[dict[str, Any]]
 
 @dataclass(slots=True)
 class Shown:
-    """A message in the making: its words and its table in order."""
+    """A message in the making: its words and its tables in order. `worded`: its tables are Markdown."""
 
     pieces: list[str | Grid] = field(default_factory=list)
+    worded: bool = False
 
     @property
     def source(self) -> str:
@@ -38,12 +42,14 @@ class Shown:
 
     @property
     def blocks(self) -> Blocks:
+        if self.worded:
+            return [_block(self.source)]
         return [_block(each) for each in self.pieces]
 
     @property
     def in_words(self) -> Blocks:
         """Blocks without the table, where Slack refuses it: Markdown has tables, too. None if that would be too long, or nothing else."""
-        if not self.has_table or not _fit([self.source]):
+        if self.worded or not self.has_table or not _fit([self.source]):
             return []
         return [{"type": "markdown", "text": self.source}]
 
@@ -67,7 +73,12 @@ class Shown:
 
 def messages(text: str) -> list[Shown]:
     """The messages, at least one. Each fits as blocks and, its table as code, as text."""
-    pieces = list(_pieces(sections(text)))
+    found = sections(text)
+    pieces = list(_pieces(found))
+    if sum(isinstance(each, Grid) for each in found) > 1:
+        together = Shown(pieces, worded=True)
+        if _fit([together.source]) and len(together.plain) <= TEXT_LIMIT:
+            return [together]
     last_table = max((number for number, piece in enumerate(pieces) if isinstance(piece, Grid)), default=-1)
     made = [Shown()]
     for number, piece in enumerate(pieces):

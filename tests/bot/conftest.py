@@ -30,8 +30,9 @@ async def bench(tmp_path: Path, storage: Storage) -> AsyncIterator[Bench]:
 
 
 @pytest.fixture
-async def desk() -> AsyncIterator[Desk]:
+async def desk(request: pytest.FixtureRequest) -> AsyncIterator[Desk]:
+    """Parametrise it with how long a post may be under way, in seconds, where it is not waited for."""
     emulator = Emulator(EmulatorConfig(signing_secret="s", bot_token=TOKEN), environment="test")
     async with emulator, EmulatorClient(emulator.url) as people:
         root = await people.post_message("#campaigns", "@ada", "hello")
-        yield Desk(emulator, people, root)
+        yield Desk(emulator, people, root, deadline_s=getattr(request, "param", 1.0))

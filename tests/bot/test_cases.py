@@ -69,7 +69,7 @@ CASES: dict[int, tuple[str, ...]] = {
     23: (
         f"{HERE}::test_21_to_24_what_is_long_or_has_many_parts_is_shown_and_nothing_is_refused",
         f"{TABLES}::test_150_rows_are_one_table",
-        f"{TABLES}::test_each_table_has_a_message_with_the_words_that_introduce_it",
+        f"{TABLES}::test_else_each_table_has_a_message_with_the_words_that_introduce_it",
         "tests/bot/test_documents.py::test_any_document_is_within_slacks_limits",
     ),
     24: (

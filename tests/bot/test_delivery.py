@@ -286,6 +286,7 @@ async def test_a_streamed_table_that_slack_refuses_is_still_read(desk: Desk, ref
     assert answer["metadata"]["event_payload"]["delivery_id"] == "d"
 
 
+@pytest.mark.parametrize("desk", [8.0], indirect=True)
 async def test_a_table_of_150_rows_and_one_of_500_arrive_whole(desk: Desk) -> None:
     for count, sizes in ((150, [151]), (500, [201, 201, 101])):
         rows = [[f"Campaign {number}", f"{number}.00"] for number in range(count)]
@@ -297,15 +298,25 @@ async def test_a_table_of_150_rows_and_one_of_500_arrive_whole(desk: Desk) -> No
         assert [row for each in found for row in each[1:]] == rows
 
 
-async def test_tables_of_an_answer_have_a_message_each(desk: Desk) -> None:
-    said = f"First:\n\n{SPEND}\nSecond:\n\n{SPEND}\nDone."
+@pytest.mark.parametrize(
+    ("more", "shown"),
+    [
+        ("", [["markdown", "context_actions"]]),
+        (
+            "x" * 12_000,
+            [["markdown", "data_table"], ["markdown", "data_table", "markdown"], ["markdown", "context_actions"]],
+        ),
+    ],
+    ids=["one message", "a message each"],
+)
+async def test_tables_of_an_answer_are_whole_in_one_message_or_have_one_each(
+    desk: Desk, more: str, shown: list[list[str]]
+) -> None:
+    said = f"First:\n\n{SPEND}\nSecond:\n\n{SPEND}\n{more}Done."
     draft = await desk.streamed(said[:400], said[400:], notes=Jotted())
     await desk.channel.deliver(desk.thread, said, delivery_id="d", draft=draft, notes=Jotted(), rated_as="r")
     ours = await desk.ours()
-    assert [[block["type"] for block in message["blocks"]] for message in ours] == [
-        ["markdown", "data_table"],
-        ["markdown", "data_table", "markdown", "context_actions"],
-    ]
+    assert [[block["type"] for block in message["blocks"]] for message in ours] == shown
     assert await desk.channel.find(desk.thread, delivery_id="d", notes=Jotted()) is not None
 
 

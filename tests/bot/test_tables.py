@@ -183,9 +183,19 @@ def test_a_table_that_can_be_none_of_slacks_is_code(text: str, native: bool) -> 
     assert native or all(message.source.startswith("```\n") and message.source.endswith("\n```") for message in made)
 
 
-def test_each_table_has_a_message_with_the_words_that_introduce_it() -> None:
-    """Case 23: Slack shows one table in a message."""
+def test_several_tables_that_fit_into_one_message_stay_in_one() -> None:
+    """An answer is one message where it can be; in Markdown Slack shows any number of tables."""
     text = "\n\n".join(f"About {number}:\n\n| a | b |\n|---|---|\n| {number} | |" for number in range(6))
+    (message,) = messages(text)
+    assert message.blocks == [{"type": "markdown", "text": text}]
+    assert message.in_words == []
+    assert message.plain.count("```") == 12
+
+
+def test_else_each_table_has_a_message_with_the_words_that_introduce_it() -> None:
+    """Case 23: Slack shows one table in a message."""
+    long = f"| {'x' * 2_000} | |\n"
+    text = "\n\n".join(f"About {number}:\n\n| a | b |\n|---|---|\n{long}| {number} | |" for number in range(6))
     made = messages(f"{text}\n\nThat is all.")
     assert [[block["type"] for block in message.blocks] for message in made] == [
         *[["markdown", "data_table"]] * 5,
