@@ -13,7 +13,7 @@ from bot.dialogs import View, modal, notice, text_input, text_of, words
 from bot.opening import Dialogs, Made
 from bot.people import SlackPeople
 from bot.render.cards import APPROVE, DENY, DENY_WHY
-from bot.render.text import escaped, neutral
+from bot.render.text import quoted
 from workflows import Engine
 
 NOT_YOURS = "You can't decide this one: approvals are for the workspace's admins and the approvers they have named."
@@ -82,7 +82,7 @@ class Decisions:
             return refusal
         if approval.state != "pending":
             return await self._too_late(tenant, approval_id)
-        shown = words(f"*{escaped(neutral(approval.evidence.title))}*")
+        shown = words(f"*{quoted(approval.evidence.title)}*")
         reason = text_input("reason", "Why not?", hint="Shown on the card and told to the agent.", limit=REASON_LIMIT)
         return modal(REASON, "Deny", [shown, reason], submit="Deny", metadata=approval.id)
 

@@ -11,6 +11,7 @@ from slack_bolt.authorization import AuthorizeResult
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.actions import BUTTONS, REASON, Decisions
+from bot.broadcasts import neutral
 from bot.clients import Clients, CredentialsUnavailableError
 from bot.commands import Command, Commands
 from bot.home import EDIT, Home
@@ -173,7 +174,7 @@ async def _close(ack: Any, instead: dict[str, Any] | None) -> None:
 async def _tell(respond: Any, text: str) -> None:
     """Tell the clicker. The decision stands whether or not these words arrive."""
     try:
-        await respond(text=text, response_type="ephemeral", replace_original=False)
+        await respond(text=neutral(text), response_type="ephemeral", replace_original=False)
     except Exception as error:
         structlog.get_logger().warning("clicker_not_told", error=f"{type(error).__name__}: {error}")
 

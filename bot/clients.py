@@ -11,6 +11,8 @@ from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
+from bot.broadcasts import QuietClient
+
 REVOKED = frozenset({"account_inactive", "invalid_auth", "token_revoked"})
 """Slack's words for a token that nobody can use any more."""
 LIMIT = 10_000
@@ -128,9 +130,7 @@ class Clients:
             while len(self._clients) >= LIMIT:  # rotated tokens leave theirs behind
                 self._clients.popitem(last=False)
             timeout: Any = self._timeout_s
-            self._clients[token] = AsyncWebClient(
-                token=token, base_url=self._api_url, timeout=timeout, retry_handlers=[]
-            )
+            self._clients[token] = QuietClient(token=token, base_url=self._api_url, timeout=timeout, retry_handlers=[])
         return self._clients[token]
 
 

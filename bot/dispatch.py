@@ -11,6 +11,7 @@ from slack_bolt.request.async_request import AsyncBoltRequest
 from bot.acknowledgements import Acknowledgements
 from bot.bodies import Envelope
 from bot.bolt import AGAIN
+from bot.broadcasts import quiet_answer
 from bot.clients import Clients, CredentialsUnavailableError
 from bot.events import kind_of, tenant_of
 from bot.ingress import Ingress
@@ -34,7 +35,9 @@ class Dispatch:
         answering = self._answered(envelope, headers or {})
         if envelope.get("type") == "event_callback" or "ssl_check" in envelope:
             return await answering
-        return await self._acknowledgements.answer(envelope, answering)
+        response = await self._acknowledgements.answer(envelope, answering)
+        response.body = quiet_answer(response.body or "")
+        return response
 
     async def close(self) -> None:
         """Finish what goes on behind acknowledgements, or tell people that it was cut off."""

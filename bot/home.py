@@ -15,7 +15,7 @@ from bot.dialogs import Block, words
 from bot.people import SlackPeople
 from bot.render.dates import moment
 from bot.render.refusals import UNKNOWN
-from bot.render.text import escaped, neutral, shortened
+from bot.render.text import quoted, shortened
 from bot.settings_dialog import shown_amount
 from workflows import Schedule
 from workflows.schedules import explain
@@ -92,13 +92,13 @@ def _settings(now: Preferences, account: Account) -> list[Block]:
     currency = account.currency
     approvers = "the admins of the workspace" + "".join(f", <@{each}>" for each in now.approvers)
     lines = [
-        f"*Account:* {escaped(neutral(account.name))} ({escaped(account.id)}), {escaped(account.time_zone)}",
+        f"*Account:* {quoted(account.name)} ({quoted(account.id)}), {quoted(account.time_zone)}",
         f"*Who approves:* {approvers}",
         f"*One may approve alone what they asked for, up to:* {shown_amount(now.alone_limit_micros, currency, none='no limit')}",
         f"*Spend cap:* {shown_amount(now.spend_cap_micros, currency, none='none')}",
     ]
     changed = f"Last changed by <@{now.by_user}>." if now.by_user else "Nobody has set anything yet."
-    guidance = escaped(neutral(now.guidance)) or "Nothing beyond what I know about the job."
+    guidance = quoted(now.guidance) or "Nothing beyond what I know about the job."
     return [
         _header("Settings"),
         words(shortened("\n".join(lines), SECTION)),
@@ -120,9 +120,9 @@ def _schedule(entry: Schedule, time_zone: str) -> str:
     kind, _, channel = entry.name.partition(":")
     where = f"<#{channel}>" if channel.startswith(("C", "G")) else "a direct message"
     if entry.paused:
-        why = f": {escaped(entry.paused_reason)}" if entry.paused_reason else ""
-        return f"• A {escaped(kind)} in {where}: stopped{why}."
-    return f"• A {escaped(kind)} in {where}: {explain(entry.spec)} ({escaped(entry.tz)}). Next: {moment(entry.next_at, time_zone)}."
+        why = f": {quoted(entry.paused_reason)}" if entry.paused_reason else ""
+        return f"• A {quoted(kind)} in {where}: stopped{why}."
+    return f"• A {quoted(kind)} in {where}: {explain(entry.spec)} ({quoted(entry.tz)}). Next: {moment(entry.next_at, time_zone)}."
 
 
 def _header(text: str) -> Block:

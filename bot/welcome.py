@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict
 from agent.channel import DELIVERY_RETRY, Delivered
 from agent.thread import Thread
 from bot.render import SlackChannel
-from bot.render.text import escaped
+from bot.render.text import quoted
 from workflows import Effect, Engine, StepContext, Workflow, step, workflow
 from workflows.ids import NAMESPACE
 
@@ -57,7 +57,7 @@ class Welcome:
 def _make(channel: SlackChannel) -> Workflow[Installed, Any]:
     async def open_conversation(installed: Installed, ctx: StepContext) -> Greeting:
         opened = await channel.conversation(ctx.tenant, installed.installer)
-        return Greeting(channel=opened, text=WORDS.format(place=escaped(installed.place)))
+        return Greeting(channel=opened, text=WORDS.format(place=quoted(installed.place)))
 
     async def greet(greeting: Greeting, ctx: StepContext) -> Delivered:
         thread = Thread(tenant=ctx.tenant, channel=greeting.channel, root="")

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from agent.campaigns import AdPlatform, Campaign, CampaignLookupError, find_campaign, format_micros
 from bot.commands.command import Command, sentence
-from bot.render.text import escaped, neutral
+from bot.render.text import quoted
 
 CAMPAIGNS_HELP = (
     "`/campaigns` lists the campaigns, `/campaigns active` and `/campaigns paused` some, `/campaigns Brand Search` one."
@@ -35,11 +35,11 @@ class Campaigns:
         chosen = [each for each in known if wanted not in STATUSES or each.status == wanted]
         if not chosen:
             return (
-                f"{escaped(account.name)} has no {wanted} campaigns."
+                f"{quoted(account.name)} has no {wanted} campaigns."
                 if wanted
-                else f"{escaped(account.name)} has no campaigns."
+                else f"{quoted(account.name)} has no campaigns."
             )
-        return "\n".join([f"*{escaped(neutral(account.name))}*", *_lines(chosen)])
+        return "\n".join([f"*{quoted(account.name)}*", *_lines(chosen)])
 
 
 def _lines(campaigns: Sequence[Campaign]) -> list[str]:
@@ -55,4 +55,4 @@ def _lines(campaigns: Sequence[Campaign]) -> list[str]:
 
 def _line(campaign: Campaign) -> str:
     budget = format_micros(campaign.daily_budget_micros, campaign.currency)
-    return f"• *{escaped(neutral(campaign.name))}*: {campaign.status}, {budget} a day, {escaped(campaign.channel)}"
+    return f"• *{quoted(campaign.name)}*: {campaign.status}, {budget} a day, {quoted(campaign.channel)}"

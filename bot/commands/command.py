@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any, Protocol, Self
 
-from bot.render.text import escaped, unescaped
+from bot.render.text import quoted, unescaped
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,4 +53,4 @@ def sentence(error: Exception) -> str:
     """An error's words as a sentence of their own, for mrkdwn."""
     text = str(error)
     end = "" if text.endswith((".", "!", "?")) else "."
-    return escaped(f"{text[:1].upper()}{text[1:]}{end}")
+    return quoted(f"{text[:1].upper()}{text[1:]}{end}")

@@ -8,7 +8,7 @@ from agent.campaigns.performance import choose
 from agent.reports import ReportDesk, ReportRequest
 from bot.commands.command import Command, sentence
 from bot.people import SlackPeople
-from bot.render.text import escaped
+from bot.render.text import quoted
 from workflows.storage import Store
 
 LAST_WEEK = "last week"
@@ -48,9 +48,7 @@ class Report:
         )
         await self._desk.order(request, tenant=command.tenant, key=f"{command.channel}/{command.key}")
         about = campaigns if campaigns != "all" else "all campaigns"
-        return (
-            f"Making the report on {escaped(str(about))}, {escaped(period)}. It will be posted here when it is ready."
-        )
+        return f"Making the report on {quoted(str(about))}, {quoted(period)}. It will be posted here when it is ready."
 
     async def _what(self, tenant: str, text: str, time_zone: str) -> tuple[str, str]:
         """The campaign and the period, in either order; each may be left out. Raises CampaignLookupError, PeriodError.

@@ -6,7 +6,7 @@ from agent.reports import ReportDesk
 from bot.commands.command import Command, sentence
 from bot.people import SlackPeople
 from bot.render.dates import moment
-from bot.render.text import escaped
+from bot.render.text import quoted
 from workflows import InputError, Schedule
 from workflows.schedules import explain
 
@@ -53,6 +53,6 @@ def times(entry: Schedule) -> str:
     """When a schedule fires, and when next or why not, to stand after a colon."""
     when = explain(entry.spec)
     if entry.paused:
-        why = f": {escaped(entry.paused_reason)}" if entry.paused_reason else ""
+        why = f": {quoted(entry.paused_reason)}" if entry.paused_reason else ""
         return f"{when[:1].lower()}{when[1:]} ({entry.tz}). They are stopped{why}. `/summaries every monday 9:00` here starts them again."
     return f"{when[:1].lower()}{when[1:]} ({entry.tz}). Next: {moment(entry.next_at, entry.tz)}."

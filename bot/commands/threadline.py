@@ -15,7 +15,7 @@ from bot.commands.command import Command
 from bot.commands.summaries import times
 from bot.overheard import Overheard
 from bot.people import SlackPeople
-from bot.render.text import escaped, neutral
+from bot.render.text import quoted
 from bot.settings_dialog import SettingsDialog
 from workflows.storage import Store
 
@@ -75,7 +75,7 @@ class Threadline:
     async def run(self, command: Command) -> str:
         part = self._parts.get(" ".join(command.text.lower().split()))
         if part is None:
-            return f"I don't know `/threadline {escaped(neutral(command.text[:100]))}`.\n{THREADLINE_HELP}"
+            return f"I don't know `/threadline {quoted(command.text[:100])}`.\n{THREADLINE_HELP}"
         return await part(command)
 
     async def _help(self, command: Command) -> str:
@@ -88,7 +88,7 @@ class Threadline:
         entry = await self._desk.scheduled(tenant=command.tenant, channel=command.channel)
         lines = [
             _counted(len(threads), "conversation is being worked on", "conversations are being worked on", none="I am not working on anything here"),
-            *(f"Waiting for approval: {escaped(neutral(each.evidence.title))}." for each in open_here),
+            *(f"Waiting for approval: {quoted(each.evidence.title)}." for each in open_here),
             f"A summary is posted here: {times(entry)}" if entry else "No summaries are posted here.",
         ]  # fmt: skip
         return "\n".join(lines)

@@ -4,7 +4,7 @@ from typing import Any
 
 from agent.channel import Card
 from bot.render.dates import moment
-from bot.render.text import escaped, fallback, neutral, shortened
+from bot.render.text import fallback, quoted, shortened
 
 APPROVE = "approval_approve"
 DENY = "approval_deny"
@@ -34,12 +34,9 @@ def card_text(card: Card) -> str:
 
 def card_blocks(card: Card) -> Blocks:
     """The card: what would happen, who asked, until when, and either two buttons or how it was decided."""
-    title = escaped(neutral(card.evidence.title))
+    title = quoted(card.evidence.title)
     blocks: Blocks = [_section(text=_mrkdwn(f"*{HEADLINES[card.state]}*\n{title}", 3000))]
-    fields = [
-        _mrkdwn(f"*{escaped(neutral(label))}*\n{escaped(neutral(value))}", 2000)
-        for label, value in card.evidence.facts[:FACTS]
-    ]
+    fields = [_mrkdwn(f"*{quoted(label)}*\n{quoted(value)}", 2000) for label, value in card.evidence.facts[:FACTS]]
     blocks += [_section(fields=fields[start : start + 10]) for start in range(0, len(fields), 10)]
     expires = f" · expires {moment(card.expires_at, card.requester.time_zone)}" if card.state == "pending" else ""
     blocks.append(_context(f"Asked by {_person(card.requester.id)}{expires}"))
@@ -53,12 +50,12 @@ def card_blocks(card: Card) -> Blocks:
 
 def small_card(card: Card) -> Blocks:
     """The card without its facts, where Slack refuses the whole one: it can still be decided."""
-    title = shortened(escaped(neutral(card.evidence.title)), 1000)
+    title = shortened(quoted(card.evidence.title), 1000)
     return [_section(text=_mrkdwn(f"*{HEADLINES[card.state]}*\n{title}", 3000)), _buttons(card)]
 
 
 def _person(user_id: str) -> str:
-    return f"<@{user_id}>" if user_id.startswith(("U", "W")) else escaped(user_id)
+    return f"<@{user_id}>" if user_id.startswith(("U", "W")) else quoted(user_id)
 
 
 def _buttons(card: Card) -> dict[str, Any]:
@@ -76,7 +73,7 @@ def _buttons(card: Card) -> dict[str, Any]:
 
 def _decision(card: Card) -> dict[str, Any]:
     by = f" by {_person(card.by_user)}" if card.by_user else ""
-    reason = f": {escaped(neutral(card.reason))}" if card.reason else ""
+    reason = f": {quoted(card.reason)}" if card.reason else ""
     came = f" · {OUTCOMES[card.outcome]}" if card.outcome else ""
     return _context(f"{STATES[card.state]}{by}{reason}{came}")
 

@@ -14,6 +14,7 @@ from agent.models.base import Person
 from agent.reports import LostPlace
 from agent.reports.document import Document, Grid
 from agent.thread import Thread
+from bot.broadcasts import neutral
 from bot.clients import Clients, code_of
 from bot.render.cards import card_blocks, card_text, small_card
 from bot.render.documents import (
@@ -34,7 +35,7 @@ from bot.render.refusals import REFUSED_FORMS, FileRefusedError
 from bot.render.replies import reply
 from bot.render.sessions import Sessions
 from bot.render.stream import SlackStream, TeamOf
-from bot.render.text import fallback, neutral
+from bot.render.text import fallback
 from bot.render.uploads import Uploads, name_of
 
 ALL_ROWS = "All rows of the table above."

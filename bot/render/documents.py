@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from agent.reports.document import Bars, Document, Grid, Number
+from bot.broadcasts import neutral
 from bot.render.tables import CELLS_LIMIT, COLUMNS_LIMIT, NOTHING, ROWS_LIMIT, data_table, size, words
-from bot.render.text import PAYLOAD_LIMIT, TEXT_LIMIT, escaped, neutral, shortened, wire_size
+from bot.render.text import PAYLOAD_LIMIT, TEXT_LIMIT, quoted, shortened, wire_size
 
 Blocks = list[dict[str, Any]]
 Cell = str | Number
@@ -61,11 +62,11 @@ def document_markdown(document: Document) -> str:
 def document_plain(document: Document, *, attached: bool) -> str:
     """The document where blocks are refused, as mrkdwn that fits into a message's text: the table as code."""
     if document.grid is None:
-        return escaped(_body(document))
+        return quoted(_body(document))
     rows: list[Sequence[Cell]] = [*(_fitting(document.grid) or document.grid.rows)]
     while True:
         note = _note(len(document.grid.rows) - len(rows), attached=attached)
-        text = escaped(f"{_body(document)}{note}\n\n```\n{markdown_table(rows)}\n```")
+        text = quoted(f"{_body(document)}{note}\n\n```\n{markdown_table(rows)}\n```")
         if len(text) <= TEXT_LIMIT or len(rows) <= 2:
             return shortened(text, TEXT_LIMIT)
         rows = [*rows[: len(rows) // 2], rows[-1]]

@@ -1,13 +1,13 @@
 """Words to whoever ordered something for a channel that is lost."""
 
 from agent.reports import LostPlace
-from bot.render.text import escaped, neutral
+from bot.render.text import quoted
 
 
 def lost_text(lost: LostPlace) -> str:
     """What happened and how to put it right, as mrkdwn."""
     place = f"<#{lost.channel}>" if lost.channel.startswith(("C", "G")) else "our direct message"
-    said = f"I could not post the {escaped(neutral(lost.title)).lower()} in {place}: {lost.why}."
+    said = f"I could not post the {quoted(lost.title).lower()} in {place}: {lost.why}."
     if not lost.recurring:
         return f"{said} Invite me there with `/invite` and order it again, or order it somewhere else."
     return (

@@ -7,6 +7,7 @@ from slack_sdk.webhook import WebhookResponse
 from slack_sdk.webhook.async_client import AsyncWebhookClient
 
 from agent.channel import ChannelGoneError, ChannelUnavailableError
+from bot.broadcasts import neutral, quiet
 from bot.render.parts import parts
 from bot.render.posting import Post
 from bot.render.refusals import REFUSED_FORMS, UNKNOWN
@@ -24,7 +25,7 @@ async def tell(url: str, text: str) -> None:
         return
     try:
         client = AsyncWebhookClient(url, timeout=5, retry_handlers=[])
-        response = await client.send(text=text, response_type="ephemeral", replace_original=False)
+        response = await client.send(text=neutral(text), response_type="ephemeral", replace_original=False)
     except UNKNOWN as error:
         structlog.get_logger().warning("person_not_told", error=f"{type(error).__name__}: {error}")
         return
@@ -55,7 +56,7 @@ def _in_words(text: str) -> list[dict[str, Any]]:
 
 async def _answered(client: AsyncWebhookClient, shown: dict[str, Any]) -> WebhookResponse:
     try:
-        response = await client.send(response_type="ephemeral", replace_original=False, **shown)
+        response = await client.send(response_type="ephemeral", replace_original=False, **quiet(shown))
     except UNKNOWN as error:
         raise ChannelUnavailableError(f"Slack did not answer: {type(error).__name__}", retry_after_s=1) from error
     if response.status_code >= 500 or response.status_code == 429:

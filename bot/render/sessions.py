@@ -12,9 +12,10 @@ from slack_sdk.errors import SlackApiError
 
 from agent.channel import ChannelGoneError, ChannelUnavailableError, Notes
 from agent.thread import Thread
+from bot.broadcasts import neutral
 from bot.clients import code_of
 from bot.render.posting import Posting
-from bot.render.text import neutral, shortened
+from bot.render.text import shortened
 
 STATUS_LIMIT = 100
 TITLE_LIMIT = 80

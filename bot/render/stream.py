@@ -15,9 +15,10 @@ from slack_sdk.errors import SlackApiError
 from agent.channel import ChannelGoneError, ChannelUnavailableError, Draft, Notes, Task
 from agent.models.base import Person
 from agent.thread import Thread
+from bot.broadcasts import neutral
 from bot.clients import code_of
 from bot.render.posting import Posting
-from bot.render.text import MARKDOWN_LIMIT, fallback, neutral, shortened
+from bot.render.text import MARKDOWN_LIMIT, fallback, shortened
 
 FIRST_CHARACTERS = 80
 """Shorter answers are posted whole: nobody watches a sentence grow."""

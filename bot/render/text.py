@@ -1,7 +1,9 @@
-"""Text on its way to Slack: nothing in it may ping a channel, and every limit is met."""
+"""Text on its way to Slack: as mrkdwn, and within every limit."""
 
 import json
 import re
+
+from bot.broadcasts import WORD_JOINER, neutral
 
 MARKDOWN_LIMIT = 11_000
 """Characters of Markdown per message. Slack's limit is 12,000 over all `markdown` blocks."""
@@ -18,24 +20,8 @@ UPDATE_LIMIT = 4_000
 ENTITY = 5
 """Characters of the longest entity, `&amp;`."""
 
-_HALF = re.compile("[\ud800-\udfff]")
-_CONTROL = re.compile("[\x00-\x08\x0b-\x0c\x0e-\x1f\x7f\u202a-\u202e\u2066-\u2069]")
-_BROADCAST = re.compile(r"<!(?=channel|here|everyone|subteam\^)", re.IGNORECASE)
-_AT_ALL = re.compile(r"(?<![^\W_])(?<!/)@(?=(?:channel|here|everyone)(?![^\W_]))", re.IGNORECASE)
-"""An underscore beside it is emphasis and no part of a word."""
 _DATE = re.compile(r"<!date\^[^|<>]*\|([^<>]*)>")
 _BOLD = re.compile(r"(?<![\w*])\*([^*\n]+)\*(?![\w*])")
-_ZERO_WIDTH_JOINER = "\u2060"
-
-
-def neutral(text: str) -> str:
-    """`text` with broadcast mentions made harmless: a word joiner keeps them readable and stops them from pinging.
-
-    What is nothing to read goes first, so that it hides no mention: control characters, halves of characters, and marks that turn the direction of
-    writing, which show an approver another amount than the one that is set.
-    """
-    clean = _CONTROL.sub("", _HALF.sub("\ufffd", text))
-    return _AT_ALL.sub(f"@{_ZERO_WIDTH_JOINER}", _BROADCAST.sub(f"<{_ZERO_WIDTH_JOINER}!", clean))
 
 
 def escaped(text: str) -> str:
@@ -43,11 +29,16 @@ def escaped(text: str) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
+def quoted(text: str) -> str:
+    """Somebody else's words in mrkdwn: a name, a reason, an error. They read as they were written, and mention nobody."""
+    return escaped(neutral(text))
+
+
 def markdown(text: str) -> str:
     """Mrkdwn as Markdown, for the same words in a thread. What a person wrote in it mentions nobody there, either."""
     dated = _DATE.sub(r"\1", text)
     listed = re.sub(r"^• ", "* ", _BOLD.sub(r"**\1**", dated), flags=re.MULTILINE)
-    return unescaped(re.sub("&lt;(?=[@#!])", f"<{_ZERO_WIDTH_JOINER}", listed))
+    return unescaped(re.sub("&lt;(?=[@#!])", f"<{WORD_JOINER}", listed))
 
 
 def unescaped(text: str) -> str:
@@ -62,7 +53,7 @@ def wire_size(text: str) -> int:
 
 def fallback(text: str) -> str:
     """What notifications and old clients show of an answer."""
-    return shortened(escaped(neutral(text)), FALLBACK_LIMIT)
+    return shortened(quoted(text), FALLBACK_LIMIT)
 
 
 def shortened(text: str, limit: int) -> str:

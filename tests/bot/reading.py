@@ -3,6 +3,12 @@
 import re
 from typing import Any
 
+from bot.broadcasts import SENT_BACK
+
+_ACTIVE = re.compile(
+    r"<!(?:channel|here|everyone|subteam\^)[^>]*>?|(?<![^\W_])(?<!/)@(?:channel|here|everyone)(?![^\W_])", re.IGNORECASE
+)
+
 
 def letters(text: str) -> str:
     """The letters and digits of a text, which no markup of any kind takes away."""
@@ -21,3 +27,12 @@ def read(value: Any) -> str:
         named = [value[name] for name in ("text", "user_id", "url", "rows", "elements") if name in value]
         return " ".join(map(read, named))
     return " ".join(map(read, value)) if isinstance(value, list) else str(value)
+
+
+def broadcasts(value: Any) -> list[str]:
+    """Every mention of a whole channel or group in a payload that Slack would act on, wherever it is shown."""
+    if isinstance(value, dict):
+        return [found for key, each in value.items() if key not in SENT_BACK for found in broadcasts(each)]
+    if isinstance(value, list | tuple):
+        return [found for each in value for found in broadcasts(each)]
+    return _ACTIVE.findall(value) if isinstance(value, str) else []

@@ -7,10 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.thread import Thread
+from bot.broadcasts import neutral
 from bot.contents import plain
 from bot.render.channel import _posts
 from bot.render.parts import parts
-from bot.render.text import FALLBACK_LIMIT, MARKDOWN_LIMIT, escaped, fallback, neutral, shortened, unescaped
+from bot.render.text import FALLBACK_LIMIT, MARKDOWN_LIMIT, escaped, fallback, shortened, unescaped
 
 LIMIT = 200
 LINES = st.lists(
