@@ -5,12 +5,12 @@ from datetime import datetime
 
 from pydantic_core import from_json
 
-from agent.approvals import withdrawn
-from agent.channel import Channel, Delivered, Draft
+from agent.approvals import LIFETIME, find, settle_all, shown, withdrawn
+from agent.channel import Channel, ChannelUnavailableError, Delivered, Draft
 from agent.messages import Transcript, added
 from agent.models.base import Message, Text
 from agent.thread import Thread
-from agent.turn import Turn
+from agent.turn import Settling, Turn
 from workflows import FailedRun, Record, RunState, Status, StepContext
 from workflows.storage import Store
 
@@ -20,6 +20,8 @@ EXHAUSTED = (
 CUT = "My answer is cut off here, at the longest it may be. Tell me to go on, and I do."
 REFUSED = "The language model declined to say more to this."
 EARLY = {"exhausted": EXHAUSTED, "cut": CUT, "refused": REFUSED}
+PATIENT_TRIES = 5
+"""Tries that wait until Slack takes the edit of a card. The answer is not to be held up for ever."""
 EMPTY = "I have nothing to add to that."
 
 
@@ -32,11 +34,17 @@ class Answers:
         self._transcript = Transcript(store)
 
     async def deliver(self, turn: Turn, ctx: StepContext) -> Delivered:
-        """Make the answer stand in the thread, exactly once."""
+        """Make the answer stand in the thread, exactly once, and the cards above it tell the truth."""
+        await self._settle(turn.thread, turn.settling, ctx)
         text = await self._text(turn, ctx.run_id)
         return await self._channel.deliver(
             turn.thread, text, delivery_id=self._id(turn, ctx), draft=turn.draft, notes=ctx, rated_as=ctx.run_id
         )
+
+    async def _settle(self, thread: Thread, settling: Sequence[Settling], ctx: StepContext) -> None:
+        left = await settle_all(self._store, self._channel, thread.tenant, settling)
+        if left and ctx.attempt <= PATIENT_TRIES:
+            raise ChannelUnavailableError(f"{len(left)} cards could not be edited")
 
     async def find(self, key: str, turn: Turn, ctx: StepContext) -> Delivered | None:
         """The answer, if it stands there whole already."""
@@ -64,10 +72,25 @@ class Answers:
         message = Message(role="assistant", parts=(Text(text=text),))
         position = await self._transcript.next_position(thread)
         ctx.write(added(thread, f"{failed.run_id}:notice", message, position=position, run_id=failed.run_id))
-        for approval_id in _unanswered_asks(records):
-            ctx.write(withdrawn(ctx.tenant, approval_id))
+        asks = [
+            approval_id for approval_id in _unanswered_asks(records) if await self._withdraw(thread, approval_id, ctx)
+        ]
+        await self._settle(thread, [Settling(approval_id=approval_id) for approval_id in asks], ctx)
         draft = _abandoned_draft(records)
         return await self._channel.deliver(thread, text, delivery_id=f"{failed.run_id}:notice", draft=draft, notes=ctx)
+
+    async def _withdraw(self, thread: Thread, approval_id: str, ctx: StepContext) -> bool:
+        """Nobody can decide it any more. Returns whether its card may stand there: it was posted, and its id was lost with the turn."""
+        await self._store.write(withdrawn(ctx.tenant, approval_id))
+        approval = await find(self._store, ctx.tenant, approval_id)
+        if approval is None or approval.message_id is not None:
+            return approval is not None
+        card = await self._channel.find(
+            thread, delivery_id=f"approval:{approval_id}", notes=ctx, since=approval.expires_at - LIFETIME
+        )
+        if card is not None:
+            await self._store.write(shown(approval, card.message_ids[0]))
+        return card is not None
 
     async def find_apology(self, key: str, failed: FailedRun, ctx: StepContext) -> Delivered | None:
         """The apology, if it stands there already."""

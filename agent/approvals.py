@@ -1,17 +1,19 @@
 """Approvals: a risky call is shown, decided by a person, and then run exactly as it was shown."""
 
 import hashlib
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 from pydantic_core import to_json
 
-from agent.channel import Card
+from agent.channel import Card, Channel
 from agent.models.base import Person, ToolCall
 from agent.preferences import Preferences
 from agent.thread import Thread
 from agent.tools import Evidence
+from agent.turn import Settling
 from workflows.storage import Insert, Select, Store, Update
 from workflows.storage.tables import APPROVALS
 
@@ -111,6 +113,21 @@ async def find(store: Store, tenant: str, approval_id: str) -> Approval | None:
     """An approval of this tenant."""
     rows = await store.read(Select(APPROVALS, {"tenant": tenant, "id": approval_id}))
     return _approval(rows[0]) if rows else None
+
+
+async def settle(store: Store, channel: Channel, tenant: str, each: Settling) -> bool:
+    """Make a card tell what there is to tell. False: it could not be edited now."""
+    approval = await find(store, tenant, each.approval_id)
+    if approval is None or approval.message_id is None:
+        return True
+    return await channel.settle(
+        approval.thread, approval.message_id, approval.card.model_copy(update={"outcome": each.outcome})
+    )
+
+
+async def settle_all(store: Store, channel: Channel, tenant: str, settling: Sequence[Settling]) -> tuple[Settling, ...]:
+    """Those that could not be edited now."""
+    return tuple([each for each in settling if not await settle(store, channel, tenant, each)])
 
 
 async def waiting(store: Store, tenant: str) -> list[Approval]:

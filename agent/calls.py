@@ -226,7 +226,7 @@ class Calls:
             for pending, outcome in zip(calls, _outcomes(outputs), strict=True)
             if pending.ref.approval_id
         )
-        return turn.model_copy(update={"calls": (), "approved": (), "settling": settling})
+        return turn.model_copy(update={"calls": (), "approved": (), "settling": _latest(*turn.settling, *settling)})
 
     async def _interrupted_row(self, pending: PendingCall, outcome: Interrupted, run_id: str) -> Insert:
         tool = self._toolbox.get(pending.ref.tool)
@@ -235,6 +235,11 @@ class Calls:
             approval = await self._approval(pending)
             return _decided_row(pending, approval, unknown, run_id, by=await self._decider(approval), is_error=True)
         return _result_row(pending, await self._call(pending), unknown, run_id, is_error=True)
+
+
+def _latest(*settling: Settling) -> tuple[Settling, ...]:
+    """What each card is to tell in the end."""
+    return tuple({each.approval_id: each for each in settling}.values())
 
 
 def _decided(pending: PendingCall, outcome: Any) -> Settling:

@@ -163,16 +163,18 @@ class Channel(Protocol):
         """
         ...
 
-    async def find(self, thread: Thread, *, delivery_id: str, notes: Notes) -> Delivered | None:
-        """The whole answer, if it stands there already."""
+    async def find(
+        self, thread: Thread, *, delivery_id: str, notes: Notes, since: datetime | None = None
+    ) -> Delivered | None:
+        """The whole answer, or the card of an approval ("approval:" and its id), if it stands there already; posted since about then."""
         ...
 
     async def ask(self, thread: Thread, card: Card, *, notes: Notes) -> str:
         """Post a card, once. Returns its message id."""
         ...
 
-    async def settle(self, thread: Thread, message_id: str, card: Card) -> None:
-        """Make a card tell how it was decided. Best effort."""
+    async def settle(self, thread: Thread, message_id: str, card: Card) -> bool:
+        """Make a card tell how it was decided. False: not now; ask again later."""
         ...
 
 

@@ -1,6 +1,6 @@
 """Taking in what was said: messages, decisions on approvals, ends of background work, in order and each once."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from pydantic_core import from_json
@@ -13,7 +13,7 @@ from agent.models.wording import name, person
 from agent.people import People
 from agent.stops import Stops
 from agent.thread import Thread
-from agent.turn import CallRef, Turn
+from agent.turn import CallRef, Settling, Turn
 from workflows import Signal, StepContext
 from workflows.storage import Store
 
@@ -29,6 +29,7 @@ class _Taken:
     asker: Person
     askers: list[Person]
     approved: list[CallRef]
+    settling: list[Settling] = field(default_factory=list)
     news: int = 0
     first: str = ""
     lines: bool = False
@@ -90,6 +91,7 @@ class Inbox:
                 "joined_at": _joined_at(turn, taken),
                 "lines": turn.lines or taken.lines,
                 "approved": (*turn.approved, *taken.approved),
+                "settling": (*turn.settling, *taken.settling),
                 "state": state,
             }
         )
@@ -124,8 +126,9 @@ class Inbox:
         approval = await approvals.find(self._store, thread.tenant, str(_payload(signal)["approval_id"]))
         if approval is None or approval.thread != thread:
             return
-        if approval.message_id is not None:
-            await self._channel.settle(thread, approval.message_id, approval.card)
+        decided = Settling(approval_id=approval.id)
+        if not await approvals.settle(self._store, self._channel, thread.tenant, decided):
+            taken.settling.append(decided)
         if taken.asker.id == SYSTEM.id:
             taken.asker = approval.requester
         stopped_at = await self._stops.at(thread)

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import aclosing
 from typing import Any
 
-from agent import approvals
+from agent.approvals import settle_all
 from agent.attribution import attributed
 from agent.channel import Channel, Task, TaskState
 from agent.guidance import Guidance
@@ -66,7 +66,7 @@ class Reasoning:
 
     async def call_model(self, turn: Turn, ctx: StepContext) -> Turn:
         """The turn after one model call: with calls to run, or with its answer. Cut off, it is made again from the start."""
-        await self._settle(turn)
+        settling = await settle_all(self._store, self._channel, turn.thread.tenant, turn.settling)
         preferences = await self._preferences.of(turn.thread.tenant)
         window = await self._transcript.window(turn.thread)
         await self._channel.working(turn.thread, "is thinking…", about=_about(window))
@@ -96,15 +96,7 @@ class Reasoning:
         ctx.write(added(turn.thread, message_id, finished.message, position=turn.position, run_id=ctx.run_id))
         ctx.write(used(turn.thread.tenant, message_id, finished.usage, model=self._model.name, at=request.now))
         after = self._after(turn, finished, message_id, untrusted=self._toolbox.untrusted(window))
-        return after.model_copy(update={"draft": draft or turn.draft})
-
-    async def _settle(self, turn: Turn) -> None:
-        """Cards tell what came of their calls, too. Best effort, as whatever becomes of them is told in the thread."""
-        for each in turn.settling:
-            approval = await approvals.find(self._store, turn.thread.tenant, each.approval_id)
-            if approval is not None and approval.message_id is not None:
-                card = approval.card.model_copy(update={"outcome": each.outcome})
-                await self._channel.settle(approval.thread, approval.message_id, card)
+        return after.model_copy(update={"draft": draft or turn.draft, "settling": settling})
 
     async def is_task_complete(self, turn: Turn) -> Turn:
         """The turn with its budget applied: out of iterations or tokens, it ends. What is shown of one that ends early needs an edit, which says so."""
@@ -155,7 +147,6 @@ class Reasoning:
                 "iteration": turn.iteration + 1,
                 "calls": calls,
                 "approved": (),
-                "settling": (),
                 "said": turn.said or bool(finished.message.text.strip()),
                 "state": "going" if calls else ENDS.get(finished.stop, "answered"),
                 "usage": _sum(turn.usage, finished.usage),

@@ -40,12 +40,12 @@ class PendingCall(BaseModel):
 
 
 class Settling(BaseModel):
-    """A card that is to tell what its approved call came to."""
+    """A card that is to tell how it was decided and, of an approved call, what came of it."""
 
     model_config = ConfigDict(frozen=True)
 
     approval_id: str
-    outcome: Outcome
+    outcome: Outcome | None = None
 
 
 class Turn(BaseModel):

@@ -49,9 +49,10 @@ def card_blocks(card: Card) -> Blocks:
 
 
 def small_card(card: Card) -> Blocks:
-    """The card without its facts, where Slack refuses the whole one: it can still be decided."""
+    """The card without its facts, where Slack refuses the whole one: it can still be decided, and tells how it was."""
     title = shortened(quoted(card.evidence.title), 1000)
-    return [_section(text=_mrkdwn(f"*{HEADLINES[card.state]}*\n{title}", 3000)), _buttons(card)]
+    below = _decision(card) if card.state != "pending" else _buttons(card)
+    return [_section(text=_mrkdwn(f"*{HEADLINES[card.state]}*\n{title}", 3000)), below]
 
 
 def _person(user_id: str) -> str:

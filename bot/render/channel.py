@@ -123,9 +123,11 @@ class SlackChannel:
             text = f"{NEITHER.format(why=refused.why)}\n\n{post.plain or post.text}"
             return await self._posting.once(replace(post, text=text, blocks=(), smaller=(), plain=""), notes)
 
-    async def find(self, thread: Thread, *, delivery_id: str, notes: Notes) -> Delivered | None:
+    async def find(
+        self, thread: Thread, *, delivery_id: str, notes: Notes, since: datetime | None = None
+    ) -> Delivered | None:
         """A look only: what is missing or uncertain is for `deliver` to settle."""
-        since = notes.intent_at or datetime.now(UTC)
+        since = since or notes.intent_at or datetime.now(UTC)
         with contextlib.suppress(ChannelUnavailableError, ChannelGoneError, SlackApiError):
             return _delivered(await self._posting.replies(thread, since=since), delivery_id)
         return None
@@ -189,22 +191,38 @@ class SlackChannel:
     # Cards
 
     async def ask(self, thread: Thread, card: Card, *, notes: Notes) -> str:
-        post = Post(
-            thread, f"approval:{card.approval_id}", 0, card_text(card), card_blocks(card), smaller=small_card(card)
-        )
         with _refusals():
-            return await self._posting.once(post, notes)
+            return await self._posting.once(_card_post(thread, card), notes)
 
-    async def settle(self, thread: Thread, message_id: str, card: Card) -> None:
-        try:
-            client = await self._clients.of(thread.tenant)
-            await client.chat_update(
-                channel=thread.channel, ts=message_id, text=card_text(card), blocks=card_blocks(card)
-            )
-        except Exception as error:
-            structlog.get_logger().warning(
-                "card_not_settled", approval=card.approval_id, error=f"{type(error).__name__}: {error}"
-            )
+    async def settle(self, thread: Thread, message_id: str, card: Card) -> bool:
+        for shown in _card_post(thread, card).forms:
+            try:
+                client = await self._posting.client(thread.tenant)
+                update = client.chat_update(channel=thread.channel, ts=message_id, **{"blocks": [], **shown})
+                await self._posting.call(update, tenant=thread.tenant, method="chat.update")
+                return True
+            except SlackApiError as error:
+                if code_of(error) not in REFUSED_FORMS:
+                    _not_settled(card, error)
+                    return True  # it is not there any more, or not ours: asking again would say the same
+            except ChannelGoneError as error:
+                _not_settled(card, error)
+                return True
+            except ChannelUnavailableError as error:
+                _not_settled(card, error)
+                return False
+        return True
+
+
+def _not_settled(card: Card, error: Exception) -> None:
+    structlog.get_logger().warning(
+        "card_not_settled", approval=card.approval_id, error=f"{type(error).__name__}: {error}"
+    )
+
+
+def _card_post(thread: Thread, card: Card) -> Post:
+    blocks, smaller = card_blocks(card), small_card(card)
+    return Post(thread, f"approval:{card.approval_id}", 0, card_text(card), blocks, smaller=smaller)
 
 
 def _document_post(thread: Thread, document: Document, delivery_id: str, *, attached: bool) -> Post:

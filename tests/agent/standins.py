@@ -45,15 +45,15 @@ class QuietChannel:
         self.said.append(text)
         return Delivered(message_ids=(delivery_id,))
 
-    async def find(self, thread: Thread, *, delivery_id: str, notes: Notes) -> Delivered | None:
+    async def find(self, thread: Thread, *, delivery_id: str, notes: Notes, since: Any = None) -> Delivered | None:
         return None
 
     async def ask(self, thread: Thread, card: Card, *, notes: Notes) -> str:
         self.cards.append(card)
         return card.approval_id
 
-    async def settle(self, thread: Thread, message_id: str, card: Card) -> None:
-        return None
+    async def settle(self, thread: Thread, message_id: str, card: Card) -> bool:
+        return True
 
 
 class EveryoneIsThemselves:

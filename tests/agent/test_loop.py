@@ -477,11 +477,12 @@ async def test_nothing_stands_between_an_approved_call_and_its_record(world: Mak
         await here.ended(await here.say("spend"))
         recorded: list[bool] = []
 
-        async def settle(thread: Thread, message_id: str, card: Card) -> None:
+        async def settle(thread: Thread, message_id: str, card: Card) -> bool:
             if card.outcome is not None:
                 runs = await here.engine.runs(tenant="T1", workflow=here.agent.turn.id)
                 records = [each for run in runs for each in await here.engine.store.load(run.run_id)]
                 recorded.append(any("run-approved[" in each.path and each.status is Status.OK for each in records))
+            return True
 
         here.channel.settle = settle
         await here.decide("approved")

@@ -7,9 +7,11 @@ from dataclasses import replace
 import pytest
 
 from agent.campaigns.sandbox import CAMPAIGN_CHANGES
+from agent.channel import Card, Notes
 from agent.preferences import PreferenceBook, Preferences
+from agent.thread import Thread
 from bot.actions import NOT_ALONE, NOT_CHECKED, NOT_OPENED, NOT_YOURS, UNKNOWN
-from bot.render.cards import APPROVE, DENY, DENY_WHY
+from bot.render.cards import APPROVE, DENY, DENY_WHY, OUTCOMES
 from tests.bot.bench import HARBOR, NORTHWIND, Bench, Json
 from tests.waiting import until
 from workflows.storage import Select
@@ -246,11 +248,11 @@ async def test_an_approval_that_does_not_exist_is_told(bench: Bench) -> None:
 
 async def test_a_card_that_could_not_be_settled_tells_the_truth_at_the_next_click(bench: Bench) -> None:
     ts, shown = await ask(bench)
-    await bench.people.fault("chat.update", "error", times=2, error="fatal_error")
+    await bench.people.fault("chat.update", "error", times=2, error="cant_update_message")
     await bench.people.click("#campaigns", shown["ts"], APPROVE, "@ada")
     await bench.answer(ts, count=3)
     await bench.idle()
-    assert clickable(await card(bench, ts)), "Slack was away when the card was to be settled"
+    assert clickable(await card(bench, ts)), "Slack refused when the card was to be settled"
     await bench.people.click("#campaigns", shown["ts"], APPROVE, "@ada")
     assert "Approved by @Ada Keller" in (await card(bench, ts))["plain"]
     assert len(await changes(bench)) == 1
@@ -358,3 +360,50 @@ async def test_people_talk_on_while_an_approval_waits(bench: Bench) -> None:
     await bench.answer(ts, count=4)
     assert len(await changes(bench)) == 1
     assert json.dumps(await changes(bench)) == '[["daily_budget_micros", "150000000"]]'
+
+
+@BOTH
+@pytest.mark.parametrize("away", [1, 2, 4])
+async def test_a_card_tells_the_truth_also_when_slack_took_no_edits_for_a_while(bench: Bench, away: int) -> None:
+    """Tried when the decision is taken in, before the model is called and with the answer, which waits for it."""
+    ts, shown = await ask(bench)
+    await bench.people.fault("chat.update", "http_500", times=away)
+    await bench.people.click("#campaigns", shown["ts"], APPROVE, "@ada")
+    await bench.answer(ts, count=3)
+    await bench.idle()
+    settled = await card(bench, ts)
+    assert not clickable(settled)
+    assert OUTCOMES["done"] in settled["plain"]
+    assert await changes(bench) == [("daily_budget_micros", "150000000")]
+    assert len(await bench.replies(ts)) == 3
+
+
+async def test_a_card_that_slack_took_only_without_its_facts_is_settled_so_too(bench: Bench) -> None:
+    await bench.people.fault("chat.postMessage", "error", error="invalid_blocks")
+    ts, shown = await ask(bench)
+    assert clickable(shown)
+    await bench.people.fault("chat.update", "error", error="invalid_blocks", times=2)
+    await bench.people.click("#campaigns", shown["ts"], DENY, "@ada")
+    await bench.answer(ts, count=3)
+    await bench.idle()
+    settled = await card(bench, ts)
+    assert not clickable(settled)
+    assert "Denied by" in str(settled["blocks"]) or "Denied" in settled["plain"]
+
+
+async def test_a_card_whose_turn_failed_while_it_asked_is_withdrawn_where_people_see_it(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    post = bench.service.channel.ask
+
+    async def ask_and_break(thread: Thread, card: Card, *, notes: Notes) -> str:
+        await post(thread, card, notes=notes)
+        raise LookupError("a bug right after the card was posted")
+
+    monkeypatch.setattr(bench.service.channel, "ask", ask_and_break)
+    ts = await bench.asked("@Threadline raise the daily budget of Brand Search to 150", user="@ben")
+    await bench.answer(ts, count=2)
+    await bench.idle()
+    settled = await card(bench, ts)
+    assert not clickable(settled)
+    assert "Expired" in settled["plain"]
