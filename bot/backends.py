@@ -6,7 +6,8 @@ from pathlib import Path
 from agent.models import can_see, make_model
 from agent.models.base import Model
 from agent.schema import AGENT
-from bot.clients import CredentialSource, EitherSource, OneWorkspace
+from bot.clients import CredentialSource
+from bot.credentials import EitherSource, Met, OneWorkspace
 from bot.installs import Installs
 from bot.keyring import Keyring, KeyringError
 from bot.render.pacing import MemoryPacer, Pacer, RedisPacer
@@ -69,10 +70,12 @@ def make_keyring(settings: Settings) -> Keyring:
         raise SettingsError(f"{'THREADLINE_ENCRYPTION_KEYS' if keys else path}: {error}") from None
 
 
-def make_credentials(settings: Settings, installs: Installs) -> CredentialSource:
-    """What was installed, else the one workspace of the settings."""
+def make_credentials(settings: Settings, installs: Installs, *, met: Met) -> CredentialSource:
+    """What was installed, else the one workspace of the settings, of which `met` is told."""
     token = settings.slack_bot_token.get_secret_value()
-    sources: Iterable[CredentialSource] = (OneWorkspace(token, api_url=settings.slack_api_url),) if token else ()
+    sources: Iterable[CredentialSource] = (
+        (OneWorkspace(token, api_url=settings.slack_api_url, met=met),) if token else ()
+    )
     return EitherSource(installs, *sources)
 
 

@@ -1,7 +1,8 @@
-"""Slack clients by tenant. None of them retries by itself: a blind retry of a post is a second post."""
+"""Slack clients by tenant, over one pool of connections. None of them retries by itself: a blind retry of a post is a second post."""
 
 import asyncio
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
@@ -17,6 +18,9 @@ REVOKED = frozenset({"account_inactive", "invalid_auth", "token_revoked"})
 """Slack's words for a token that nobody can use any more."""
 LIMIT = 10_000
 """Clients that are kept. One holds no connection, and is made anew at no cost."""
+IDLE_S = 5.0
+"""How long a connection that nobody uses stays open: less than any server's patience. aiohttp sends a GET again where the server closed at
+that very moment; a POST may have been done, and is for its caller to look after."""
 SOON_S = 0.4
 """How long a click or a command waits for storage to tell whose it is, where that was known before."""
 
@@ -29,8 +33,9 @@ class Credentials:
     token: str
     bot_user_id: str
     bot_id: str
-    team_name: str = ""
     installed_at: datetime | None = None
+    scopes: frozenset[str] = frozenset()
+    """Those that were granted; empty where nobody knows."""
 
 
 class CredentialSource(Protocol):
@@ -39,6 +44,14 @@ class CredentialSource(Protocol):
     async def credentials(self, tenant: str) -> Credentials | None:
         """The tenant's, or None if the app is not installed there. Raises StoreUnavailableError, CredentialsUnavailableError."""
         ...
+
+    async def installed(self, tenant: str) -> bool:
+        """Whether the app is there, asked anew. Raises StoreUnavailableError, CredentialsUnavailableError."""
+        ...
+
+
+Refused = Callable[[str, str, SlackApiError], None]
+"""Told that a tenant's call of a method was refused, which the caller is told, too. Must not raise."""
 
 
 class UnknownTenantError(Exception):
@@ -55,20 +68,85 @@ def code_of(error: SlackApiError) -> str:
     return str(data.get("error", "")) if isinstance(data, dict) else "not_json"
 
 
-class Clients:
-    """Makes and keeps one client per token. `timeout_s` bounds each request."""
+class TokenRefusedError(CredentialsUnavailableError):
+    """Slack takes the token no more, as far as one answer tells."""
 
-    def __init__(self, source: CredentialSource, *, api_url: str, timeout_s: float = 5.0) -> None:
+
+async def works(client: AsyncWebClient) -> bool:
+    """Whether Slack takes a client's token. Raises CredentialsUnavailableError if it does not say."""
+    try:
+        await client.auth_test()
+    except SlackApiError as error:
+        if code_of(error) in REVOKED:
+            return False
+        raise CredentialsUnavailableError(f"Slack does not say whose a token is: {code_of(error)}") from error
+    except (aiohttp.ClientError, TimeoutError, OSError) as error:
+        raise CredentialsUnavailableError(f"Slack does not answer: {type(error).__name__}") from error
+    return True
+
+
+class Connections:
+    """One pool of connections for all calls of a process. `timeout_s` bounds each: the SDK leaves that to a session it is given."""
+
+    def __init__(self, *, timeout_s: float) -> None:
+        self._timeout = aiohttp.ClientTimeout(total=timeout_s)
+        self._session: aiohttp.ClientSession | None = None
+
+    def session(self) -> aiohttp.ClientSession:
+        """The pool, made at first use. No cookie of one workspace goes with another's calls."""
+        if self._session is None:
+            connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=IDLE_S)
+            jar = aiohttp.DummyCookieJar()
+            self._session = aiohttp.ClientSession(connector=connector, timeout=self._timeout, cookie_jar=jar)
+        return self._session
+
+    async def close(self) -> None:
+        """Close the connections. What the SDK is asked after that, it asks over one of its own."""
+        if self._session is not None:
+            await self._session.close()
+
+
+class TenantClient(QuietClient):
+    """The SDK's client, which also tells what Slack refuses."""
+
+    def __init__(self, tenant: str, refused: Refused | None, **options: Any) -> None:
+        super().__init__(**options)
+        self._tenant = tenant
+        self._refused = refused
+
+    async def api_call(self, api_method: str, **options: Any) -> AsyncSlackResponse:
+        try:
+            return await super().api_call(api_method, **options)
+        except SlackApiError as error:
+            if self._refused is not None:
+                self._refused(self._tenant, api_method, error)
+            raise
+
+
+class Clients:
+    """Makes and keeps one client per token. `timeout_s` bounds each request. Without `connections`, each call makes its own."""
+
+    def __init__(
+        self,
+        source: CredentialSource,
+        *,
+        api_url: str,
+        timeout_s: float = 5.0,
+        refused: Refused | None = None,
+        connections: Connections | None = None,
+    ) -> None:
         self._source = source
         self._api_url = api_url
         self._timeout_s = timeout_s
-        self._clients: OrderedDict[str, AsyncWebClient] = OrderedDict()
+        self._refused = refused
+        self._connections = connections
+        self._clients: OrderedDict[tuple[str, str], AsyncWebClient] = OrderedDict()
         self._last: OrderedDict[str, Credentials] = OrderedDict()
         self._asking: set[asyncio.Task[Credentials | None]] = set()
 
     async def of(self, tenant: str) -> AsyncWebClient:
         """The tenant's client. Raises UnknownTenantError."""
-        return self.with_token((await self.credentials(tenant)).token)
+        return self.client(await self.credentials(tenant))
 
     async def known(self, tenant: str) -> Credentials | None:
         """The tenant's credentials, or None if the app is not installed there."""
@@ -112,64 +190,15 @@ class Clients:
             raise UnknownTenantError(f"the app is not installed in {tenant}")
         return found
 
-    async def works(self, token: str) -> bool:
-        """Whether Slack takes a token. Raises CredentialsUnavailableError if it does not say."""
-        try:
-            await self.with_token(token).auth_test()
-        except SlackApiError as error:
-            if code_of(error) in REVOKED:
-                return False
-            raise CredentialsUnavailableError(f"Slack does not say whose a token is: {code_of(error)}") from error
-        except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            raise CredentialsUnavailableError(f"Slack does not answer: {type(error).__name__}") from error
-        return True
-
-    def with_token(self, token: str) -> AsyncWebClient:
-        """A client for a token."""
-        if token not in self._clients:
+    def client(self, whose: Credentials) -> AsyncWebClient:
+        """A client with these credentials."""
+        key = whose.tenant, whose.token
+        if key not in self._clients:
             while len(self._clients) >= LIMIT:  # rotated tokens leave theirs behind
                 self._clients.popitem(last=False)
             timeout: Any = self._timeout_s
-            self._clients[token] = QuietClient(token=token, base_url=self._api_url, timeout=timeout, retry_handlers=[])
-        return self._clients[token]
-
-
-class EitherSource:
-    """The first source that knows the tenant."""
-
-    def __init__(self, *sources: CredentialSource) -> None:
-        self._sources = sources
-
-    async def credentials(self, tenant: str) -> Credentials | None:
-        for source in self._sources:
-            if (found := await source.credentials(tenant)) is not None:
-                return found
-        return None
-
-
-class OneWorkspace:
-    """Credentials of the single workspace whose token is in the settings; its ids are asked once."""
-
-    def __init__(self, token: str, *, api_url: str) -> None:
-        self._token = token
-        self._api_url = api_url
-        self._known: Credentials | None = None
-
-    async def credentials(self, tenant: str) -> Credentials | None:
-        if self._known is None:
-            who = await self._who()
-            self._known = Credentials(
-                tenant=str(who["team_id"]),
-                token=self._token,
-                bot_user_id=str(who["user_id"]),
-                bot_id=str(who["bot_id"]),
-                team_name=str(who["team"]),
-            )
-        return self._known if tenant == self._known.tenant else None
-
-    async def _who(self) -> AsyncSlackResponse:
-        try:
-            return await AsyncWebClient(token=self._token, base_url=self._api_url, timeout=5).auth_test()
-        except (SlackApiError, aiohttp.ClientError, TimeoutError, OSError) as error:
-            reason = code_of(error) if isinstance(error, SlackApiError) else type(error).__name__
-            raise CredentialsUnavailableError(f"Slack does not say whose SLACK_BOT_TOKEN is: {reason}") from error
+            self._clients[key] = TenantClient(
+                whose.tenant, self._refused, token=whose.token, base_url=self._api_url, timeout=timeout,
+                session=self._connections.session() if self._connections else None, retry_handlers=[],
+            )  # fmt: skip
+        return self._clients[key]

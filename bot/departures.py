@@ -23,6 +23,7 @@ DEPARTURES = Table(
     shared=True,
 )
 CLAIM = timedelta(minutes=2)
+AGAIN = timedelta(minutes=5)
 BATCHES = 50
 """Batches of one round of the clock, so that other sweeps have their turn."""
 
@@ -77,6 +78,11 @@ class Departures:
         again = {"forgetting_until": await self._store.now()}  # still being deleted, by whoever comes next
         await self._store.write(Update(DEPARTURES, {"workspace": row["workspace"], "forgetting_until": claim}, again))
         return removed
+
+    async def put_off(self, row: dict[str, Any]) -> None:
+        """Whether the workspace has the app can't be told now: look again in a while."""
+        later = {"due_at": await self._store.now() + AGAIN}
+        await self._store.write(Update(DEPARTURES, {**row, "forgetting_until": None}, later))
 
     async def drop(self, row: dict[str, Any]) -> None:
         """The workspace has the app: it is not to be forgotten."""

@@ -12,7 +12,7 @@ from bot.contents import files, mention, words
 
 SPEECH = ("message", "app_mention")
 LEAVING = ("app_uninstalled", "tokens_revoked")
-HANDLED = (*SPEECH, *LEAVING, "agent_session_stopped", "app_home_opened")
+HANDLED = (*SPEECH, *LEAVING, "team_access_revoked", "agent_session_stopped", "app_home_opened")
 """The types of events that mean something to us; the manifest subscribes to the same."""
 SPOKEN = ("file_share", "thread_broadcast")
 """Message subtypes in which a person says something, as without one. All others are about messages, members or channels."""
@@ -20,6 +20,8 @@ STOP_WORDS = frozenset(
     {"stop", "stop it", "stop that", "please stop", "stop please", "stopp", "halt", "abort", "cancel"}
 )
 """A message of nothing but these ends the turn that is under way, as the button does."""
+TEAMS = 1_000
+"""Workspaces of one event that are looked at: more than an organization takes away at a time."""
 FAR_S = 32_503_680_000
 """The year 3000, in seconds: no event is later."""
 
@@ -90,7 +92,14 @@ class HomeOpened:
     user: str
 
 
-Inbound = Said | Changed | Stopped | Left | HomeOpened
+@dataclass(frozen=True, slots=True)
+class AccessRevoked:
+    """An organization has taken these workspaces from the app."""
+
+    teams: tuple[str, ...]
+
+
+Inbound = Said | Changed | Stopped | Left | HomeOpened | AccessRevoked
 
 _ID = re.compile(r"[A-Za-z0-9_-]{1,64}\Z")
 _TS = re.compile(r"\d{1,20}(\.\d{1,10})?\Z")
@@ -123,6 +132,13 @@ def spoken(envelope: Envelope) -> bool:
     return kind_of(envelope) in SPEECH
 
 
+def revoked_teams(envelope: Envelope) -> tuple[str, ...]:
+    """The workspaces that a `team_access_revoked` names; none for any other event."""
+    event = _mapping(envelope.get("event"))
+    teams = event.get("team_ids") if event.get("type") == "team_access_revoked" else None
+    return tuple(team for team in teams if _fits(team, _ID))[:TEAMS] if isinstance(teams, list) else ()
+
+
 def read(envelope: Envelope, *, bot_user_id: str, bot_id: str) -> Inbound | None:
     """What an envelope says, or None if it is nothing for us: bots (ourselves included), unknown types, malformed ones."""
     event = _mapping(envelope.get("event"))
@@ -132,6 +148,8 @@ def read(envelope: Envelope, *, bot_user_id: str, bot_id: str) -> Inbound | None
         return None
     if kind in LEAVING:
         return _left(event, tenant, bot_user_id, at=envelope.get("event_time"))
+    if kind == "team_access_revoked":
+        return AccessRevoked(revoked_teams(envelope))
     if kind == "agent_session_stopped":
         return _stopped(event, tenant)
     if kind == "app_home_opened":

@@ -1,21 +1,36 @@
 """From an accepted request to a durable message: one statement, then the acknowledgement."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import structlog
 
-from agent.approvals import all_withdrawn
 from agent.lines import Lines
 from agent.loop import Agent
 from agent.messages import MESSAGES, PARTS, Transcript, arrived, joins, withdrawn
 from agent.models.base import Message, Person, Text
-from agent.stops import LIVE, Stopper
+from agent.stops import Stopper
 from bot.bodies import Envelope
-from bot.clients import Clients, Credentials, CredentialsUnavailableError
-from bot.events import LEAVING, Changed, HomeOpened, Left, Said, Stopped, kind_of, read, spoken, tenant_of
+from bot.checkups import Checkups
+from bot.clients import Clients, Credentials, CredentialsUnavailableError, works
+from bot.events import (
+    LEAVING,
+    AccessRevoked,
+    Changed,
+    HomeOpened,
+    Left,
+    Said,
+    Stopped,
+    kind_of,
+    read,
+    revoked_teams,
+    spoken,
+    tenant_of,
+)
 from bot.home import Home
 from bot.installs import Installs
 from bot.overheard import Overheard
+from bot.removal import Removal
 from bot.thread_commands import ThreadCommands
 from workflows import Engine
 from workflows.dedup import DedupCache
@@ -37,6 +52,8 @@ class Ingress:
         dedup: DedupCache,
         installs: Installs,
         *,
+        removal: Removal,
+        checkups: Checkups,
         commands: ThreadCommands,
         home: Home,
     ) -> None:
@@ -47,6 +64,8 @@ class Ingress:
         self._installs = installs
         self._transcript = Transcript(engine.store)
         self._stopper = Stopper(engine, turn=agent.turn.id)
+        self._removal = removal
+        self._checkups = checkups
         self._commands = commands
         self._home = home
         self._overheard = Overheard(engine.store)
@@ -65,6 +84,8 @@ class Ingress:
                 await self._stop(stopped)
             case Left() as left:
                 await self._left(me, left)
+            case AccessRevoked(teams):
+                await self._doubt(teams)
             case HomeOpened(user):
                 await self._home.publish(tenant, user)
             case None:
@@ -76,8 +97,8 @@ class Ingress:
         One whose token was lost is such a workspace, too, and it may leave for good.
         """
         if kind_of(envelope) in LEAVING and await self._installs.lost(tenant):
-            await self._stop_work(tenant)
-            await self._installs.uninstall(tenant)
+            await self._removal.complete(tenant, None)
+        await self._doubt(revoked_teams(envelope))
         if spoken(envelope):
             await self._installs.keep(tenant, envelope)
             structlog.get_logger().info("event_of_unknown_workspace", tenant=tenant)
@@ -191,29 +212,18 @@ class Ingress:
             writes=writes,
         )
 
-    async def _left(self, me: Credentials, left: Left) -> None:
-        """Work stops at once: no live run, no schedule, no token; the token last, so that a redelivery after a crash does all of it.
+    async def _doubt(self, teams: Sequence[str]) -> None:
+        """An organization has taken workspaces from the app: whether one of them has it still, its own token says."""
+        for team in teams:
+            await self._checkups.sooner(team)
 
-        Slack tells late and again, also of a removal that an installation has followed. Whether the token works decides, not clocks.
-        """
-        if await self._clients.works(me.token):
+    async def _left(self, me: Credentials, left: Left) -> None:
+        """Slack tells late and again, also of a removal that an installation has followed. Whether the token works decides, not clocks."""
+        if await works(self._clients.client(me)):
             if left.at is None or me.installed_at is None or left.at <= me.installed_at:
                 return
             raise CredentialsUnavailableError(f"Slack says that the app left {me.tenant}, and takes its token")
-        await self._stop_work(me.tenant)
-        await self._installs.uninstall(me.tenant, token=me.token)
-
-    async def _stop_work(self, tenant: str) -> None:
-        # First: the end of one would begin a turn.
-        await self._engine.store.write(all_withdrawn(tenant))
-        while schedules := await self._engine.store.schedules(tenant=tenant, limit=1000):
-            for schedule in schedules:
-                await self._engine.store.delete_schedule(tenant=tenant, name=schedule.name)
-        before: str | None = None
-        while runs := await self._engine.runs(tenant=tenant, states=LIVE, limit=1000, before=before):
-            for run in runs:
-                await self._engine.cancel(run.run_id, tenant=tenant)
-            before = runs[-1].cursor
+        await self._removal.complete(me.tenant, me.token)
 
     async def _stop(self, stopped: Stopped, key: str = "") -> bool:
         """`key`: of the message that says it. A later copy finds nothing to stop, and must not pass for a message of its own."""

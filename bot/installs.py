@@ -2,12 +2,14 @@
 
 import secrets
 import time
+from collections import OrderedDict
 from datetime import datetime, timedelta
 from typing import Any
 
 import structlog
 from slack_sdk.oauth.installation_store.models.installation import Installation
 
+from bot.checkups import CHECKUPS, enrolled
 from bot.clients import Credentials, CredentialSource, CredentialsUnavailableError
 from bot.departures import Departures
 from bot.keyring import Keyring, KeyringError
@@ -47,6 +49,8 @@ KEPT_EVENTS = Table(
 
 KEPT = timedelta(hours=1)
 KEPT_PER_TENANT = 200
+LIMIT = 10_000
+"""Installations that are remembered."""
 REMEMBERED_S = 5.0
 """How long a replica may act on an installation that another has removed."""
 
@@ -59,7 +63,7 @@ class Installs:
         self._keyring = keyring
         self._rotation = rotation
         self._departures = departures
-        self._known: dict[str, tuple[float, Credentials | None]] = {}
+        self._known: OrderedDict[str, tuple[float, Credentials]] = OrderedDict()
 
     async def credentials(self, tenant: str) -> Credentials | None:
         """The tenant's credentials, their token refreshed if it is about to expire, or None if the app is not installed there.
@@ -67,13 +71,22 @@ class Installs:
         Raises CredentialsUnavailableError if the token has expired and can't be refreshed now.
         """
         known = self._known.get(tenant)
-        if known is not None and known[1] is not None and time.monotonic() - known[0] < REMEMBERED_S:
+        if known is not None and time.monotonic() - known[0] < REMEMBERED_S:
             return known[1]
         rows = await self._store.read(Select(INSTALLATIONS, {"tenant": tenant, "removed_at": None}))
         row = await self._rotation.current(rows[0]) if rows else None
-        found = self._credentials(row) if row else None
-        self._known[tenant] = (time.monotonic(), found)
+        if row is None:
+            self._known.pop(tenant, None)
+            return None
+        found = self._credentials(row)
+        self._remember(found)
         return found
+
+    def _remember(self, found: Credentials) -> None:
+        self._known[found.tenant] = (time.monotonic(), found)
+        self._known.move_to_end(found.tenant)
+        while len(self._known) > LIMIT:
+            self._known.popitem(last=False)
 
     def refresh(self, tenant: str) -> None:
         """Look into storage at the next use: what is remembered was overtaken."""
@@ -84,7 +97,8 @@ class Installs:
             token = self._keyring.open(row["token"], tenant=row["tenant"], column="token")
         except KeyringError as error:
             raise CredentialsUnavailableError(str(error)) from error
-        return Credentials(row["tenant"], token, row["bot_user_id"], row["bot_id"], row["name"], row["installed_at"])
+        scopes = frozenset(filter(None, row["scopes"].split(",")))
+        return Credentials(row["tenant"], token, row["bot_user_id"], row["bot_id"], row["installed_at"], scopes)
 
     async def saving(self, installation: Installation) -> tuple[Write, ...]:
         """The writes that insert or replace a workspace's installation.
@@ -106,7 +120,8 @@ class Installs:
             "removed_at": None,
             **self._expiring(installation, tenant, now),
         }
-        return Insert(INSTALLATIONS, values, on_conflict="replace"), await self._departures.returning(tenant)
+        saved = Insert(INSTALLATIONS, values, on_conflict="replace")
+        return saved, enrolled(tenant, now), await self._departures.returning(tenant)
 
     def _expiring(self, installation: Installation, tenant: str, now: datetime) -> dict[str, Any]:
         """The columns of token rotation; empty ones where the app's tokens do not expire."""
@@ -123,8 +138,12 @@ class Installs:
         """Forget the tokens at once; the rest stays until the tenant's retention is over.
 
         `token`: the one that Slack does not take any more; an installation with another one stands. None: one whose token was lost.
+        A workspace that is none of the installations has its token in the settings, and only leaves.
         """
         rows = await self._store.read(Select(INSTALLATIONS, {"tenant": tenant, "removed_at": None}))
+        leaving = await self._departures.left(tenant), Delete(CHECKUPS, {"workspace": tenant})
+        if not rows and token is not None:
+            await self._store.write(*leaving)
         if not rows or not (rows[0]["lost"] if token is None else self._credentials(rows[0]).token == token):
             return
         values = {
@@ -134,7 +153,7 @@ class Installs:
             "expires_at": None,
         }
         same = {"tenant": tenant, "removed_at": None, "token": rows[0]["token"]}
-        await self._store.write(Update(INSTALLATIONS, same, values), await self._departures.left(tenant))
+        await self._store.write(Update(INSTALLATIONS, same, values), *leaving)
         self._known.pop(tenant, None)
         structlog.get_logger().info("app_uninstalled", tenant=tenant)
 
@@ -142,15 +161,20 @@ class Installs:
         """Whether the app is installed there and its token can't be had any more."""
         return bool(await self._store.read(Select(INSTALLATIONS, {"tenant": tenant, "removed_at": None, "lost": True})))
 
+    async def installed(self, tenant: str) -> bool:
+        """Whether it was installed and not removed since, also where its token was lost."""
+        return bool(await self._store.read(Select(INSTALLATIONS, {"tenant": tenant, "removed_at": None})))
+
     async def forget_departed(self, source: CredentialSource) -> int:
         """A sweep for the clock: delete the data of workspaces whose time is over and that `source` does not know. Returns the rows gone."""
         removed = 0
         for row in await self._departures.due():
             try:
-                known = await source.credentials(row["workspace"])
+                there = await source.installed(row["workspace"])
             except CredentialsUnavailableError:
+                await self._departures.put_off(row)
                 continue
-            if known or await self._store.read(Select(INSTALLATIONS, {"tenant": row["workspace"], "removed_at": None})):
+            if there:
                 await self._sweep_kept(row["workspace"])
                 await self._departures.drop(row)
             else:

@@ -75,4 +75,4 @@ class Dialogs:
         known = await self._clients.soon(tenant)
         if known is None:
             raise UnknownTenantError(f"the app is not installed in {tenant}")
-        return self._clients.with_token(known.token)
+        return self._clients.client(known)

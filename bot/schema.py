@@ -1,5 +1,6 @@
 """What the bot stores, and how it came to be. A change to one of its tables is a new migration at the end of the list."""
 
+from bot.checkups import CHECKUPS
 from bot.departures import DEPARTURES
 from bot.installs import INSTALLATIONS, KEPT_EVENTS
 from bot.oauth import STATES
@@ -86,6 +87,30 @@ DEPARTED = Migration(
     ),
 )
 
-MIGRATIONS: tuple[Migration, ...] = (BASELINE, TOKEN_ROTATION, DEPARTED)
+KNOWN_BEFORE = """
+insert into checkups (workspace, due_at, asked_at) select tenant, installed_at, installed_at from installations where removed_at is null
+"""
+CHECKED = Migration(
+    "checkups",
+    (
+        AddTable(
+            Table(
+                "checkups",
+                (
+                    Column("workspace", "text"),
+                    Column("due_at", "time"),
+                    Column("asked_at", "time"),
+                    Column("refused", "int", default=0),
+                ),
+                ("workspace",),
+                shared=True,
+            )
+        ),
+        # Those that have the app already: at once, as some may have removed it long ago.
+        Statements(postgres=(KNOWN_BEFORE,), sqlite=(KNOWN_BEFORE,), additive=True),
+    ),
+)
 
-BOT = Schema("bot", (INSTALLATIONS, STATES, KEPT_EVENTS, OVERHEARD, DEPARTURES), MIGRATIONS)
+MIGRATIONS: tuple[Migration, ...] = (BASELINE, TOKEN_ROTATION, DEPARTED, CHECKED)
+
+BOT = Schema("bot", (INSTALLATIONS, STATES, KEPT_EVENTS, OVERHEARD, DEPARTURES, CHECKUPS), MIGRATIONS)

@@ -1,7 +1,7 @@
 """The composition root: every part of the product, put together once per process. Each part can be given instead of made."""
 
 from collections.abc import AsyncIterator, Iterable
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import timedelta
 from functools import cached_property
 from typing import Self
@@ -39,7 +39,8 @@ from bot.backends import (
     model_sees,
 )
 from bot.bolt import make_bolt
-from bot.clients import Clients
+from bot.checkups import Checkups
+from bot.clients import Clients, Connections
 from bot.commands import Campaigns, Commands, Report, Summaries, Threadline
 from bot.departures import Departures
 from bot.dispatch import Dispatch
@@ -52,6 +53,8 @@ from bot.oauth import InstallFlow, make_flow
 from bot.opening import Dialogs
 from bot.people import SlackPeople
 from bot.ratings import Ratings
+from bot.refusals import Refusals
+from bot.removal import Removal
 from bot.render import SlackChannel
 from bot.rotation import Rotation
 from bot.settings import Settings
@@ -90,7 +93,7 @@ class Service:
         self.engine = Engine(
             store=self.store, pubsub=pubsub or make_pubsub(settings), worker=worker, clock=clock, concurrency=settings.concurrency,
             lease_s=settings.lease_s, beat_s=settings.beat_s, poll_s=settings.poll_s, deployment=settings.deployment,
-            exporters=make_exporters(settings), sweeps=(self._forget_departed,), grace_s=settings.grace_s, retention=Retention(runs_days=settings.retention_days),
+            exporters=make_exporters(settings), sweeps=(self._forget_departed, self._check_up), grace_s=settings.grace_s, retention=Retention(runs_days=settings.retention_days),
             tenant_concurrency=settings.tenant_concurrency or max(1, settings.concurrency * 4 // 5),
         )  # fmt: skip
         keyring = make_keyring(settings)
@@ -101,12 +104,16 @@ class Service:
         )  # fmt: skip
         departures = Departures(self.store, kept=timedelta(days=settings.departed_days))
         self.installs = Installs(self.store, keyring, self.rotation, departures)
-        self.credentials = make_credentials(settings, self.installs)
+        self.credentials = make_credentials(settings, self.installs, met=self._met)
+        removal = Removal(self.engine, self.installs)
+        self.checkups = Checkups(self.store, self.credentials, removal.complete, api_url=settings.slack_api_url)
+        self.refusals = Refusals(self.checkups)
+        patience_s = settings.delivery_deadline_s / 2
+        self.connections = Connections(timeout_s=patience_s)
         self.clients = Clients(
-            self.credentials,
-            api_url=settings.slack_api_url,
-            timeout_s=settings.delivery_deadline_s / 2,
-        )
+            self.credentials, api_url=settings.slack_api_url, timeout_s=patience_s, refused=self.refusals.heard,
+            connections=self.connections,
+        )  # fmt: skip
         self.people = SlackPeople(self.clients)
         self.pacer = make_pacer(settings)
         self.channel = SlackChannel(
@@ -137,8 +144,9 @@ class Service:
         self.commands = self._commands()
         welcome, in_threads = Welcome(self.engine, self.channel), ThreadCommands(self.commands, self.channel)
         self.ingress = Ingress(
-            self.engine, self.agent, self.clients, self.dedup, self.installs, commands=in_threads, home=self.home
-        )
+            self.engine, self.agent, self.clients, self.dedup, self.installs, removal=removal, checkups=self.checkups,
+            commands=in_threads, home=self.home,
+        )  # fmt: skip
         self.arrival = Arrival(self.engine, self.installs, self.ingress, welcome)
         self.engine.add(
             *self.agent.workflows, *self.reports.workflows, *in_threads.workflows, self.arrival.workflow, welcome.workflow,
@@ -147,6 +155,12 @@ class Service:
 
     async def _forget_departed(self) -> int:
         return await self.installs.forget_departed(self.credentials)
+
+    async def _check_up(self) -> int:
+        return await self.checkups.sweep()
+
+    async def _met(self, workspace: str) -> None:
+        await self.checkups.enrol(workspace)
 
     def _agent(self, model: Model, before_tool: BeforeTool | None) -> Agent:
         return make_agent(
@@ -246,14 +260,17 @@ class Service:
         await self.engine.open()
 
     async def close(self) -> None:
-        """Hand over every run at its next step boundary and disconnect."""
-        if "dispatch" in self.__dict__:  # made when something is served
-            await self.dispatch.close()
-        await self.rotation.close()
-        await self.engine.close()
-        await self.model.close()
-        await self.dedup.close()
-        await self.pacer.close()
+        """Hand over every run at its next step boundary and disconnect. What fails to close keeps nothing else open; it is raised at the end."""
+        async with AsyncExitStack() as closing:  # the last one first
+            closing.push_async_callback(self.pacer.close)
+            closing.push_async_callback(self.dedup.close)
+            closing.push_async_callback(self.model.close)
+            closing.push_async_callback(self.connections.close)
+            closing.push_async_callback(self.engine.close)
+            closing.push_async_callback(self.refusals.close)
+            closing.push_async_callback(self.rotation.close)
+            if "dispatch" in self.__dict__:  # made when something is served
+                closing.push_async_callback(self.dispatch.close)
 
     async def __aenter__(self) -> Self:
         await self.open()

@@ -46,7 +46,7 @@ DEFAULT_COMMANDS = (
 
 DEFAULT_EVENTS = (
     "agent_session_stopped", "app_home_opened", "app_mention", "app_uninstalled",
-    "message.channels", "message.groups", "message.im", "message.mpim", "tokens_revoked",
+    "message.channels", "message.groups", "message.im", "message.mpim", "team_access_revoked", "tokens_revoked",
 )  # fmt: skip
 
 

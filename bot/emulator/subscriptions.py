@@ -15,6 +15,7 @@ EVENT_SCOPES: dict[str, tuple[str, ...]] = {
     "message.groups": ("groups:history",),
     "message.im": ("im:history",),
     "message.mpim": ("mpim:history",),
+    "team_access_revoked": (),
     "tokens_revoked": (),
 }
 """Every event that this Slack sends by itself, and the scopes of which one is needed (docs.slack.dev/reference/events)."""

@@ -7,7 +7,8 @@ from typing import Any
 from agent.channel import Draft
 from agent.models.base import Person
 from agent.thread import Thread
-from bot.clients import Clients, OneWorkspace
+from bot.clients import Clients
+from bot.credentials import OneWorkspace
 from bot.emulator import Emulator
 from bot.emulator.client import EmulatorClient
 from bot.render import SlackChannel

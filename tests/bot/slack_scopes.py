@@ -38,6 +38,7 @@ EVENT_SCOPES: dict[str, set[str]] = {
     "message.groups": {"groups:history"},
     "message.im": {"im:history"},
     "message.mpim": {"mpim:history"},
+    "team_access_revoked": set(),
     "tokens_revoked": set(),
 }
 

@@ -18,7 +18,8 @@ from agent.models.base import Person
 from agent.reports import Bars, Document, Grid, LostPlace, Number
 from agent.tools import Evidence
 from bot.broadcasts import SENT_BACK, neutral, quiet, quiet_answer
-from bot.clients import Clients, OneWorkspace
+from bot.clients import Clients
+from bot.credentials import OneWorkspace
 from bot.dialogs import modal, notice, text_input, words
 from bot.emulator.blocks import check_blocks
 from bot.render.cards import card_blocks, card_text, small_card

@@ -9,7 +9,8 @@ from aiohttp import web
 from agent.channel import ChannelUnavailableError
 from agent.models.base import File
 from agent.unreadable import FileUnreadableError
-from bot.clients import Clients, OneWorkspace
+from bot.clients import Clients
+from bot.credentials import OneWorkspace
 from bot.emulator import Emulator, EmulatorConfig
 from bot.files import SlackFiles
 from bot.roles import listening

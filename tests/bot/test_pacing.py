@@ -8,7 +8,8 @@ import pytest
 
 from agent.channel import ChannelUnavailableError
 from agent.thread import Thread
-from bot.clients import Clients, OneWorkspace
+from bot.clients import Clients
+from bot.credentials import OneWorkspace
 from bot.emulator import Emulator, EmulatorConfig
 from bot.emulator.client import EmulatorClient
 from bot.render import SlackChannel

@@ -1,0 +1,34 @@
+"""What ends when a workspace has removed the app: its work at once, its data when the retention is over."""
+
+from agent.approvals import all_withdrawn
+from agent.stops import LIVE
+from bot.installs import Installs
+from workflows import Engine
+
+
+class Removal:
+    """Ends it all. Whoever calls it knows that Slack takes the token no more."""
+
+    def __init__(self, engine: Engine, installs: Installs) -> None:
+        self._engine = engine
+        self._installs = installs
+
+    async def complete(self, tenant: str, token: str | None) -> None:
+        """No live run, no schedule, no token; the token last, so that a repetition after a crash does all of it.
+
+        `token` is the one that is refused, as in `Installs.uninstall`. Raises StoreUnavailableError, CredentialsUnavailableError.
+        """
+        await self._stop_work(tenant)
+        await self._installs.uninstall(tenant, token=token)
+
+    async def _stop_work(self, tenant: str) -> None:
+        # First: the end of one would begin a turn.
+        await self._engine.store.write(all_withdrawn(tenant))
+        while schedules := await self._engine.store.schedules(tenant=tenant, limit=1000):
+            for schedule in schedules:
+                await self._engine.store.delete_schedule(tenant=tenant, name=schedule.name)
+        before: str | None = None
+        while runs := await self._engine.runs(tenant=tenant, states=LIVE, limit=1000, before=before):
+            for run in runs:
+                await self._engine.cancel(run.run_id, tenant=tenant)
+            before = runs[-1].cursor
