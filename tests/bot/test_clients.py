@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 
 import aiohttp
@@ -26,9 +26,21 @@ class Server:
     connections: int = 0
     requests: list[str] = field(default_factory=list)
     headers: set[str] = field(default_factory=set)
+    ends: list[asyncio.Event] = field(default_factory=list)
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections += 1
+        end = asyncio.Event()
+        self.ends.append(end)
+        try:
+            await self._answer(reader, writer)
+        finally:
+            writer.close()
+            with suppress(OSError):
+                await writer.wait_closed()
+            end.set()
+
+    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         answered = 0
         while line := await reader.readline():
             self.requests.append(line.split()[0].decode())
@@ -44,7 +56,6 @@ class Server:
                 answered += 1
                 writer.write(ANSWER)
                 await writer.drain()
-        writer.close()
 
 
 @asynccontextmanager
@@ -57,6 +68,8 @@ async def calling(server: Server, *, timeout_s: float = 5) -> AsyncIterator[Clie
     finally:
         await connections.close()
         listening.close()
+        for each in server.ends:
+            await each.wait()
 
 
 class NoSource:
