@@ -1,6 +1,6 @@
 """Running tool calls: those that may run, those that ask first, and those that were approved."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict
@@ -10,24 +10,16 @@ from agent import approvals
 from agent.approvals import LIFETIME, Approval
 from agent.attribution import claimed
 from agent.channel import Channel, Outcome
+from agent.execution import UNKNOWN, Execution
 from agent.messages import Transcript, added
 from agent.models.base import SYSTEM, Message, Text, ToolCall, ToolResult
 from agent.models.wording import name
 from agent.people import People
 from agent.preferences import PreferenceBook
-from agent.tools import Tool, Toolbox, ToolContext, ToolError
+from agent.tools import Tool, Toolbox, ToolError
 from agent.turn import PendingCall, Settling, Turn
 from workflows import Effect, Interrupted, StepContext
-from workflows.storage import Insert, Store, StoreUnavailableError
-from workflows.tracing import Tracer
-
-TOOL_TRIES = 3
-PERMANENT = (LookupError, TypeError, ValueError, AssertionError)
-"""A tool that raises one of these would raise it again."""
-UNKNOWN = {"status": "interrupted", "outcome": "unknown"}
-
-BeforeTool = Callable[[str], Awaitable[None]]
-"""Called with a tool's name before it runs; development uses it to slow or fail one."""
+from workflows.storage import Insert, Store
 
 
 class Ran(BaseModel):
@@ -48,18 +40,16 @@ class Calls:
         toolbox: Toolbox,
         channel: Channel,
         people: People,
-        tracer: Tracer,
         *,
+        execution: Execution,
         workflow: str,
-        before_tool: BeforeTool | None = None,
     ) -> None:
         self._store = store
         self._toolbox = toolbox
         self._channel = channel
         self._people = people
-        self._tracer = tracer
+        self._execution = execution
         self._workflow = workflow
-        self._before_tool = before_tool
         self._transcript = Transcript(store)
         self._preferences = PreferenceBook(store)
 
@@ -100,58 +90,15 @@ class Calls:
             pending = pending.model_copy(update={"asker": asker})
             if tool.asks(untrusted=pending.ref.untrusted):
                 return await self._ask(pending, tool, bare, ctx), False
-            return await self._run(tool, bare, pending, ctx, key=ctx.idempotency_key)
+            return await self._execution.run(tool, bare, pending, ctx, key=ctx.idempotency_key)
         except ToolError as error:
             return to_json({"error": str(error)}).decode(), True
-
-    async def _run(
-        self, tool: Tool, call: ToolCall, pending: PendingCall, ctx: StepContext, *, key: str
-    ) -> tuple[str, bool]:
-        """Run a tool. A failure that leaves the outcome open is told as such; a read is tried again before it is given up."""
-        context = await self._context(pending, ctx, key=key)
-        with self._tracer.span(f"execute_tool {tool.name}", kind="tool") as span:
-            span.attributes.update(
-                {
-                    "gen_ai.operation.name": "execute_tool",
-                    "gen_ai.tool.name": tool.name,
-                    "gen_ai.tool.call.id": call.id,
-                    "effect": tool.effect.value,
-                }
-            )
-            await ctx.emit("tool_started", tool=tool.name)
-            try:
-                if self._before_tool is not None:
-                    await self._before_tool(tool.name)
-                return await tool.run(call.arguments, context), False
-            except ToolError as error:
-                return to_json({"error": str(error)}).decode(), True
-            except StoreUnavailableError:
-                raise
-            except Exception as error:
-                span.attributes["error"] = f"{type(error).__name__}: {error}"
-                if tool.effect is Effect.IRREVERSIBLE:
-                    return to_json({**UNKNOWN, "reason": f"{type(error).__name__}: {error}"}).decode(), True
-                if ctx.attempt < TOOL_TRIES and not isinstance(error, PERMANENT):
-                    raise
-                return to_json({"error": f"{tool.name} failed: {type(error).__name__}: {error}"}).decode(), True
-
-    async def _context(self, pending: PendingCall, ctx: StepContext, *, key: str) -> ToolContext:
-        return ToolContext(
-            pending.thread.tenant, pending.asker, await ctx.now(), key, self._reporter(pending, ctx), pending.thread
-        )
-
-    def _reporter(self, pending: PendingCall, ctx: StepContext) -> Callable[[str], Awaitable[None]]:
-        async def report(text: str) -> None:
-            await self._channel.working(pending.thread, text)
-            await ctx.emit("progress", text=text)
-
-        return report
 
     # Asking
 
     async def _ask(self, pending: PendingCall, tool: Tool, call: ToolCall, ctx: StepContext) -> str:
         """Show the call to its approvers. The row comes first, so that the card can be answered the moment it is seen."""
-        context = await self._context(pending, ctx, key=ctx.idempotency_key)
+        context = await self._execution.context(pending, ctx, key=ctx.idempotency_key)
         approval = Approval(
             id=str(ctx.uuid("approval")),
             thread=pending.thread,
@@ -193,7 +140,7 @@ class Calls:
             if tool.permission == "block" or not approval.intact or approval.state != "approved":
                 raise ToolError(f"{approval.call.name} is not allowed any more; nothing was done")
             await self._check_shown(tool, approval, pending, ctx)
-            return await self._run(tool, approval.call, pending, ctx, key=f"approval:{approval.id}")
+            return await self._execution.run(tool, approval.call, pending, ctx, key=f"approval:{approval.id}")
         except ToolError as error:
             return to_json({"error": str(error)}).decode(), True
 
@@ -204,7 +151,7 @@ class Calls:
         """
         if ctx.noted("as-shown"):
             return
-        context = await self._context(pending, ctx, key=f"approval:{approval.id}")
+        context = await self._execution.context(pending, ctx, key=f"approval:{approval.id}")
         now = await tool.shown(approval.call.arguments, context)
         if (now.title, now.facts) != (approval.evidence.title, approval.evidence.facts):
             raise ToolError(

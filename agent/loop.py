@@ -4,8 +4,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from agent.answer import Answers
-from agent.calls import BeforeTool, Calls
+from agent.calls import Calls
 from agent.channel import DELIVERY_RETRY, Channel, Delivered
+from agent.execution import BeforeTool, Execution
 from agent.guidance import Guidance
 from agent.history import History, NoHistory, Recollection
 from agent.inbox import Inbox
@@ -69,11 +70,12 @@ def make_agent(
         max_tokens=max_tokens,
         pictures=pictures,
     )
-    calls = Calls(store, toolbox, channel, people, tracer, workflow=LOOP, before_tool=before_tool)
+    execution = Execution(channel, tracer, before_tool=before_tool)
+    calls = Calls(store, toolbox, channel, people, execution=execution, workflow=LOOP)
     answers = Answers(store, channel)
     recollection = Recollection(history or NoHistory())
 
-    execution = (
+    iteration = (
         workflow("agentic-execution")
         .branch((is_approved, _approved_calls(calls)), otherwise=nothing.named("nothing-approved"))
         .then(step(id="call-model", effect=Effect.READ, retry=MODEL_RETRY)(reasoning.call_model))
@@ -87,7 +89,7 @@ def make_agent(
     conversation = (
         workflow("conversation")
         .branch((is_newcomer, recall), otherwise=nothing.named("nothing-before"))
-        .dowhile(execution, is_continued, max_iterations=max_iterations)
+        .dowhile(iteration, is_continued, max_iterations=max_iterations)
         .then(
             step(id="deliver", effect=Effect.RECONCILE, reconcile=answers.find, retry=DELIVERY_RETRY)(answers.deliver)
         )

@@ -11,7 +11,7 @@ from datetime import timedelta
 import structlog
 from aiohttp import web
 
-from agent.calls import BeforeTool
+from agent.execution import BeforeTool
 from agent.feedback import feedback_since
 from bot.service import Service
 from bot.settings import Settings, SettingsError

@@ -10,8 +10,8 @@ import structlog
 from aiohttp import web
 from slack_sdk.web.async_client import AsyncWebClient
 
-from agent.calls import BeforeTool
 from agent.campaigns import AccountCap, AdPlatform, SandboxPlatform, campaign_tools
+from agent.execution import BeforeTool
 from agent.files import file_tools
 from agent.forgetting import Forgetting
 from agent.guidance import Guidance
