@@ -10,7 +10,7 @@ CAMPAIGNS_HELP = (
     "`/campaigns` lists the campaigns, `/campaigns active` and `/campaigns paused` some, `/campaigns Brand Search` one."
 )
 SHOWN = 40
-"""Lines in one answer, which is at most 3,000 characters long."""
+"""Lines in one answer: more than anybody reads in a message that only they see."""
 STATUSES = ("active", "paused")
 
 
