@@ -126,10 +126,13 @@ class SlackChannel:
     async def find(
         self, thread: Thread, *, delivery_id: str, notes: Notes, since: datetime | None = None
     ) -> Delivered | None:
-        """A look only: what is missing or uncertain is for `deliver` to settle."""
+        """A look: what is missing or uncertain is for `deliver` to settle. What is there whole ends the work, as a delivery does."""
         since = since or notes.intent_at or datetime.now(UTC)
         with contextlib.suppress(ChannelUnavailableError, ChannelGoneError, SlackApiError):
-            return _delivered(await self._posting.replies(thread, since=since), delivery_id)
+            found = _delivered(await self._posting.replies(thread, since=since), delivery_id)
+            if found is not None:
+                await self._sessions.rest(thread, notes)
+            return found
         return None
 
     async def conversation(self, tenant: str, user_id: str) -> str:

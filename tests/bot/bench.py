@@ -93,9 +93,9 @@ class Bench:
         """Settings of one more process beside this Slack."""
         return dev_settings(self.config, self.emulator.api_url, **{**self._settings, **more})
 
-    async def replica(self, **more: Any) -> tuple[Service, str]:
-        """One more process, without a worker; returns it and its URL."""
-        service = Service(self.settings(**more), worker=False, clock=False)
+    async def replica(self, *, worker: bool = False, **more: Any) -> tuple[Service, str]:
+        """One more process, that works on runs only if it is a `worker`; returns it and its URL."""
+        service = Service(self.settings(**more), worker=worker, clock=False)
         await self._stack.enter_async_context(service)
         await self._stack.enter_async_context(service.listening_to_slack())
         url = await self._stack.enter_async_context(listening(service.web(), "127.0.0.1", 0))
