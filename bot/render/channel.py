@@ -259,7 +259,7 @@ def _posts(thread: Thread, text: str, delivery_id: str, *, after: int = 0) -> li
     return [
         Post(
             thread, delivery_id, number, fallback(each.source), each.blocks, each.plain, after + len(shown),
-            words=each.source, smaller=each.in_words,
+            words=each.source, smaller=each.in_words, streams=not each.has_table,
         )
         for number, each in enumerate(shown, start=after)
     ]  # fmt: skip

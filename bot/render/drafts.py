@@ -50,8 +50,9 @@ class Drafts:
         channel = post.thread.channel
         try:
             # Metadata says "this is the whole answer": a cut-off text gets it only with the edit that completes it.
-            # A longer answer is cut into parts anew, and a table was streamed as the words it is written with. Blocks can be streamed, too
-            # (`blocks` chunks, `blocks` of stopStream); that Slack takes a table among them is said nowhere, and for an edit it is.
+            # A longer answer is cut into parts anew, and a table was streamed as the words it is written with: Slack shows those of a stream as
+            # they are, and makes tables of them in a block. Blocks can be streamed, too (`blocks` chunks, `blocks` of stopStream); that Slack takes
+            # a table among them is said nowhere, and for an edit it is.
             complete = draft.live and post.parts == 1 and post.streams
             whole = post.metadata if complete else None
             await self._posting.call(
@@ -74,7 +75,9 @@ class Drafts:
                 continue
             try:
                 await self._posting.call(
-                    client.chat_update(channel=post.thread.channel, ts=ts, metadata=post.metadata, **shown),
+                    client.chat_update(
+                        channel=post.thread.channel, ts=ts, metadata=post.metadata, **{"blocks": [], **shown}
+                    ),
                     tenant=post.thread.tenant,
                     method="chat.update",
                 )

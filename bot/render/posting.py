@@ -51,6 +51,8 @@ class Post:
     below: Sequence[dict[str, Any]] = ()
     comment: str = ""
     smaller: Sequence[dict[str, Any]] = ()
+    streams: bool = True
+    """Whether a stream of its words shows all of it."""
 
     @property
     def forms(self) -> list[dict[str, Any]]:
@@ -59,11 +61,6 @@ class Post:
         forms: list[dict[str, Any]] = [{"text": self.text, "blocks": [*each, *self.below]} for each in blocks]
         plain = self.plain or self.text
         return [*forms, {"text": plain}] if len(plain) <= TEXT_LIMIT or not forms else forms
-
-    @property
-    def streams(self) -> bool:
-        """Whether a stream of its words shows all of it: they are one block of Markdown."""
-        return [each.get("type") for each in self.blocks] == ["markdown"]
 
     @property
     def source(self) -> str:

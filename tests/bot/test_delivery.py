@@ -318,6 +318,7 @@ async def test_tables_of_an_answer_are_whole_in_one_message_or_have_one_each(
     ours = await desk.ours()
     assert [[block["type"] for block in message["blocks"]] for message in ours] == shown
     assert await desk.channel.find(desk.thread, delivery_id="d", notes=Jotted()) is not None
+    assert len(await desk.people.calls("chat.update")) == 1, "what is streamed shows bars where a block shows tables"
 
 
 # What Slack refuses
