@@ -47,13 +47,21 @@ class EmulatorClient:
         *,
         thread_ts: str | None = None,
         files: dict[str, bytes] | None = None,
+        broadcast: bool = False,
     ) -> str:
-        """Write as a person; returns the message's ts. `files` maps names to contents."""
+        """Write as a person; returns the message's ts. `files` maps names to contents; `broadcast` also sends a reply to the channel."""
         attached = [
             {"name": name, "content_base64": base64.b64encode(content).decode()}
             for name, content in (files or {}).items()
         ]
-        asked = {"channel": channel, "user": user, "text": text, "thread_ts": thread_ts, "files": attached}
+        asked = {
+            "channel": channel,
+            "user": user,
+            "text": text,
+            "thread_ts": thread_ts,
+            "files": attached,
+            "broadcast": broadcast,
+        }
         return str((await self._call("POST", "messages", json=asked))["ts"])
 
     async def edit_message(self, channel: str, user: str, ts: str, text: str) -> None:
@@ -92,6 +100,10 @@ class EmulatorClient:
         """Press Stop in a thread; returns the timestamps of the streams that ended."""
         asked = {"channel": channel, "thread_ts": thread_ts, "user": user}
         return list((await self._call("POST", "stop", json=asked))["streams"])
+
+    async def open_group(self, user: str, people: list[str]) -> str:
+        """Begin a conversation of `user`, `people` and the app; returns its channel's id."""
+        return str((await self._call("POST", "groups", json={"user": user, "people": people}))["channel"])
 
     async def add_member(self, channel: str, user: str) -> None:
         await self._call("POST", "members", json={"channel": channel, "user": user})

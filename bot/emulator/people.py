@@ -23,8 +23,9 @@ def say(
     *,
     root: Message | None = None,
     files: list[File] | None = None,
+    broadcast: bool = False,
 ) -> Message:
-    """Post what `user` typed, in the thread of `root` if given."""
+    """Post what `user` typed, in the thread of `root` if given, and with `broadcast` in the channel as well."""
     workspace = slack.workspaces[channel.team_id]
     if channel.kind == "im" and workspace.installation is None:
         raise BadRequestError(f"{slack.config.app_name} is not installed in {workspace.name}.")
@@ -36,6 +37,8 @@ def say(
         file.channels.append(channel.id)
         message.files.append(file.wire(slack.url))
         message.subtype = "file_share"
+    if root and broadcast:
+        message.broadcast, message.subtype = True, "thread_broadcast"
     posting.post(slack, message)
     if f"<@{workspace.bot_user_id}>" in message.text and workspace.bot_user_id not in channel.members:
         note = f"{slack.config.app_name} is not in this channel. Type `/invite @{slack.config.app_name}` to add it."

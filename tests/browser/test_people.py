@@ -117,6 +117,47 @@ async def test_a_group_message_is_named_for_its_people(screen: Screen) -> None:
     await screen.sees("Campaign Manager", where=screen.dialog)
 
 
+async def test_a_group_message_is_begun_with_people_of_the_workspace(screen: Screen) -> None:
+    await screen.page.get_by_role("button", name="New group message").click()
+    await screen.dialog.get_by_role("combobox").fill("b")
+    assert await screen.dialog.get_by_role("option").all_inner_texts() == ["Ben Carter"]
+    await screen.dialog.get_by_role("combobox").press("Enter")
+    await screen.dialog.get_by_role("button", name="Start").click()
+    await screen.channel.get_by_role("heading", name="Ben Carter, Threadline").first.wait_for()
+    await screen.write("@Threadline what can you do? ")
+    await screen.open_thread()
+    await screen.sees("campaigns", where=screen.thread)
+    await screen.bench.idle()
+
+
+async def test_a_reply_can_also_be_sent_to_the_channel(screen: Screen) -> None:
+    message = await said_by_ada(screen, "a question for Ben")
+    await message.hover()
+    await message.get_by_role("button", name="Reply in thread").click()
+    await screen.thread.get_by_label("Also send to #campaigns").check()
+    await screen.write("asked and answered", reply=True)
+    await screen.sees("asked and answered", where=screen.channel)
+    await screen.write("only here", reply=True)
+    await screen.sees("only here", where=screen.thread)
+    assert await screen.channel.get_by_text("only here").count() == 0
+
+
+async def test_a_table_is_sorted_by_a_click_on_its_header(screen: Screen) -> None:
+    await screen.write("/report last month")
+    table = screen.channel.locator(".data-table").first
+    await table.wait_for()
+    header = table.get_by_role("button", name="Spend")
+    for least_first in (True, False):
+        await header.click()
+        rows = await table.locator("tbody tr:not(.total) td:nth-child(2)").evaluate_all(
+            "cells => cells.map(cell => Number(cell.dataset.value))"
+        )
+        assert len(rows) > 5
+        assert rows == sorted(rows, reverse=not least_first)
+    assert (await table.locator("tbody tr").last.inner_text()).startswith("Total")
+    await screen.bench.idle()
+
+
 async def test_the_agents_pane_answers_beside_a_channel_and_knows_which(screen: Screen) -> None:
     await screen.channel.get_by_role("button", name="Ask Threadline").click()
     pane = screen.page.locator("#agent")

@@ -26,7 +26,7 @@ async def post_message(slack: Slack, request: web.Request) -> Json:
         raise BadRequestError("The message is empty.")
     root = find_message(slack, channel, asked.thread_ts) if asked.thread_ts else None
     files = [_file(slack, user, new) for new in asked.files]
-    message = people.say(slack, channel, user, asked.text, root=root, files=files)
+    message = people.say(slack, channel, user, asked.text, root=root, files=files, broadcast=asked.broadcast)
     return {"ts": message.ts, "channel": channel.id, "thread_ts": message.thread_ts}
 
 
@@ -84,6 +84,19 @@ async def stop(slack: Slack, request: web.Request) -> Json:
     asked = await body(request, requests.Stop)
     channel, user = find_place(slack, asked.channel, asked.user)
     return {"streams": people.stop_agent(slack, channel, user, asked.thread_ts)}
+
+
+async def open_group(slack: Slack, request: web.Request) -> Json:
+    """The conversation of some people and the app, which is begun when there is none yet."""
+    asked = await body(request, requests.Group)
+    user = find_user(slack, asked.user)
+    workspace = slack.workspaces[user.team_id]
+    ids = [user.id, *(found.id for name in asked.people if (found := workspace.user_named(name)))]
+    if len(ids) != len(asked.people) + 1:
+        raise BadRequestError(f"Not all of {', '.join(asked.people)} are in {workspace.name}.")
+    channel = workspace.group_message(ids)
+    slack.updates.publish("channel", channel=channel.id)
+    return {"channel": channel.id}
 
 
 async def add_member(slack: Slack, request: web.Request) -> Json:

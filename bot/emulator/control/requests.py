@@ -29,6 +29,7 @@ class NewMessage(Body):
     user: str
     text: str = ""
     thread_ts: str | None = None
+    broadcast: bool = False
     files: list[NewFile] = []
 
 
@@ -65,6 +66,13 @@ class Stop(Body):
     channel: str
     thread_ts: str
     user: str
+
+
+class Group(Body):
+    """`people` besides `user`; the app is always one of them."""
+
+    user: str
+    people: list[str] = Field(min_length=1, max_length=8)
 
 
 class Member(Body):

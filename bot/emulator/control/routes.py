@@ -21,6 +21,7 @@ ROUTES: tuple[tuple[str, str, Handler], ...] = (
     ("POST", "commands", conversation.command),
     ("POST", "stop", conversation.stop),
     ("POST", "members", conversation.add_member),
+    ("POST", "groups", conversation.open_group),
     ("POST", "home", conversation.open_home),
     ("POST", "context", conversation.change_context),
     ("POST", "unfurl", conversation.unfurl),

@@ -12,7 +12,8 @@ const drafts = new Map();
 
 export class Composer {
   // `threadTs` and `channelId` are functions: the box outlives the thread it stands under. `onUp` is asked to edit the last message.
-  constructor({ threadTs, channelId = () => store.channel, onSent, onUp }) {
+  // `broadcasts`: a reply may be sent to the channel as well.
+  constructor({ threadTs, channelId = () => store.channel, onSent, onUp, broadcasts = false }) {
     Object.assign(this, { threadTs, channelId, onSent, onUp });
     this.files = [];
     this.place = "";
@@ -23,6 +24,9 @@ export class Composer {
     this.picker = el("input", { type: "file", multiple: true, hidden: true, onchange: () => this.attach(this.picker.files) });
     this.bar = formatBar(this.text);
     this.box = el("div", { class: "box" }, this.bar, this.text, this.chips, this.tools());
+    this.also = broadcasts ? el("input", { type: "checkbox" }) : null;
+    this.alsoName = el("span");
+    if (this.also) this.box.insertBefore(el("label", { class: "also" }, this.also, this.alsoName), this.box.lastChild);
     this.element = el("form", { class: "composer", onsubmit: (event) => this.submit(event) }, this.box, this.hint);
     this.suggestions = new Suggestions(this.text, this.element, { commands: () => (this.threadTs() ? [] : store.state.commands), changed: () => this.changed() });
     this.element.addEventListener("dragover", (event) => event.preventDefault());
@@ -70,6 +74,8 @@ export class Composer {
     this.files = [];
     const where = this.threadTs() ? "Reply…" : `Message ${title(channel(this.channelId()))}`;
     this.slash.hidden = Boolean(this.threadTs());
+    if (this.also) this.also.checked = false;
+    this.alsoName.textContent = channel(this.channelId()).kind === "im" ? "Also send as direct message" : `Also send to ${title(channel(this.channelId()))}`;
     this.text.placeholder = where;
     this.text.setAttribute("aria-label", where);
     this.changed();
@@ -134,6 +140,7 @@ export class Composer {
     this.changed();
     const sent = await trying(() => this.deliver(text, files));
     if (sent) {
+      if (this.also) this.also.checked = false;
       this.onSent?.(sent);
     } else {
       this.files = files;
@@ -145,11 +152,11 @@ export class Composer {
     const [word, ...rest] = text.split(" ");
     const known = [...store.state.commands.map((one) => one.command), "/invite"];
     if (word.startsWith("/") && /^\/[a-z][\w-]*$/.test(word)) {
-      if (this.threadTs()) throw new Error(`${word} can not be used in a thread. Use it in the channel.`);
-      if (!known.includes(word)) throw new Error(`${word} is not a command in ${workspace().name}. Known are ${known.join(", ")}.`);
+      if (this.threadTs()) throw new Error(`${word} is not supported in threads. Sorry! Use it in the channel.`);
+      if (!known.includes(word)) throw new Error(`${word} is not a valid command in ${workspace().name}. Valid are ${known.join(", ")}.`);
       return call("POST", "commands", { body: { channel: this.channelId(), user: store.me, command: word, text: rest.join(" ") } });
     }
-    return call("POST", "messages", { body: { channel: this.channelId(), user: store.me, text, files, thread_ts: this.threadTs() || null } });
+    return call("POST", "messages", { body: { channel: this.channelId(), user: store.me, text, files, thread_ts: this.threadTs() || null, broadcast: Boolean(this.also?.checked) } });
   }
 }
 

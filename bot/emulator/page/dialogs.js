@@ -17,6 +17,14 @@ export async function confirmed({ title, text, confirm, deny, danger }) {
 // Show something to read.
 export const tell = (title, content) => asked(title, content, el("button", { value: "no" }, "Close"));
 
+// The ids of the people that the reader chooses; none when they think better of it.
+export async function choosePeople(title, label) {
+  const field = el("div", { class: "people-field", "data-initial": "[]", "data-most": "7", "data-label": label, "data-placeholder": "Type a name" });
+  pickPeople(field, { without: store.me });
+  const answer = await asked(title, el("div", { class: "field" }, el("span", { class: "name" }, label), field), el("button", { value: "no" }, "Cancel"), el("button", { value: "yes", class: "primary" }, "Start"));
+  return answer === "yes" ? JSON.parse(field.dataset.value) : [];
+}
+
 function asked(title, content, ...buttons) {
   const dialog = byId("dialog");
   dialog.replaceChildren(head(title), el("div", { class: "dialog-body" }, content), el("form", { class: "choice", method: "dialog" }, ...buttons));

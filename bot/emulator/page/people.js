@@ -10,13 +10,13 @@ export function memberList(ids) {
 }
 
 // Turn the server's empty field into one where people of the reader's workspace are chosen.
-export function pickPeople(field) {
+export function pickPeople(field, { without = "" } = {}) {
   const chosen = new Set(JSON.parse(field.dataset.initial));
   const most = Number(field.dataset.most);
   const find = el("input", { type: "text", role: "combobox", "aria-label": field.dataset.label || "Choose people", placeholder: field.dataset.placeholder || "Choose people", autocomplete: "off" });
   const chips = el("span", { class: "chosen" });
   const list = el("ul", { class: "options", role: "listbox", hidden: true });
-  const free = () => people().filter((one) => !chosen.has(one.id) && one.real_name.toLowerCase().includes(find.value.trim().toLowerCase()) && chosen.size < most);
+  const free = () => people().filter((one) => one.id !== without && !chosen.has(one.id) && one.real_name.toLowerCase().includes(find.value.trim().toLowerCase()) && chosen.size < most);
   const draw = () => {
     field.dataset.value = JSON.stringify([...chosen]);
     chips.replaceChildren(...[...chosen].map((id) => el("span", { class: "person-chip" }, avatar(id), user(id)?.real_name || id, tool(`Remove ${user(id)?.real_name || id}`, "close", () => (chosen.delete(id), draw())))));
@@ -28,10 +28,21 @@ export function pickPeople(field) {
     find.value = "";
     draw();
   };
-  find.addEventListener("input", () => ((list.hidden = false), draw()));
-  find.addEventListener("focus", () => ((list.hidden = false), draw()));
-  find.addEventListener("blur", () => (list.hidden = true));
+  // The list takes room: it goes when a click elsewhere is over, so that nothing moves away under the pointer.
+  const elsewhere = (event) => !field.contains(event.target) && hide();
+  const hide = () => {
+    list.hidden = true;
+    document.removeEventListener("click", elsewhere);
+  };
+  const show = () => {
+    list.hidden = false;
+    document.addEventListener("click", elsewhere);
+    draw();
+  };
+  find.addEventListener("input", show);
+  find.addEventListener("focus", show);
   find.addEventListener("keydown", (event) => {
+    if (event.key === "Tab") hide();
     // Enter chooses the first, and does not submit the dialog.
     if (event.key === "Enter") event.preventDefault(), !list.hidden && free().length && take(free()[0].id);
     if (event.key === "Backspace" && !find.value && chosen.size) chosen.delete([...chosen].at(-1)), draw();

@@ -1,5 +1,7 @@
 // Workspaces, channels, people, the app, and who is looking.
-import { avatar, byId, el } from "./dom.js";
+import { call } from "./api.js";
+import { choosePeople } from "./dialogs.js";
+import { avatar, byId, el, tool, trying } from "./dom.js";
 import { icon } from "./icons.js";
 import { bot, channels, directMessage, go, groups, me, others, people, store, title, workspace } from "./store.js";
 
@@ -12,7 +14,7 @@ export function drawSidebar() {
     { class: "side" },
     el("div", { class: "workspace" }, workspacePicker()),
     section("Channels", channels().map((one) => entry(one, sign(one), one.name))),
-    section("Direct messages", groups().map((one) => entry(one, el("span", { class: "number" }, String(others(one).length)), title(one)))),
+    section("Direct messages", groups().map((one) => entry(one, el("span", { class: "number" }, String(others(one).length)), title(one))), workspace().installed && tool("New group message", "attach", startGroup)),
     section("Apps", workspace().installed && directMessage() ? [entry(directMessage(), avatar(bot().id), app.name)] : [installNote(app)]),
     personPicker(),
   );
@@ -39,8 +41,8 @@ const place = (name, drawing, current, onclick) => el("button", { type: "button"
 
 const sign = (one) => el("span", { class: "sign", "aria-hidden": "true" }, one.kind === "group" ? icon("lock") : "#");
 
-function section(name, entries) {
-  if (!entries.length) return null;
+function section(name, entries, add = null) {
+  if (!entries.length && !add) return null;
   const fold = () => (closed.has(name) ? closed.delete(name) : closed.add(name), drawSidebar());
   const isOpen = !closed.has(name);
   // What is unread or open stays in sight when the rest is folded away, as in Slack.
@@ -48,9 +50,19 @@ function section(name, entries) {
   return el(
     "section",
     {},
-    el("h2", { class: "side-title" }, el("button", { type: "button", "aria-expanded": String(isOpen), onclick: fold }, icon("down"), name)),
+    el("h2", { class: "side-title" }, el("button", { type: "button", "aria-expanded": String(isOpen), onclick: fold }, icon("down"), name), add || null),
     el("ul", { class: "side-list" }, ...shown),
   );
+}
+
+// A conversation of several people, with the app among them.
+async function startGroup() {
+  const chosen = await choosePeople("New group message", `With ${store.state.app.name} and`);
+  if (!chosen.length) return;
+  const opened = await trying(() => call("POST", "groups", { body: { user: store.me, people: chosen } }));
+  if (!opened) return;
+  Object.assign(store, { state: (await trying(() => call("GET", "state"))) || store.state });
+  go({ channel: opened.channel, thread: "", tab: "messages" });
 }
 
 function entry(one, mark, name) {

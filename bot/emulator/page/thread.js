@@ -32,7 +32,7 @@ export class Thread {
   constructor() {
     this.pane = byId("thread");
     this.log = new Log({ inThread: true, openThread: null });
-    this.composer = new Composer({ threadTs: () => store.thread, onUp: () => this.log.editLast() });
+    this.composer = new Composer({ threadTs: () => store.thread, onUp: () => this.log.editLast(), broadcasts: true });
     this.where = el("span", { class: "topic" });
     this.status = el("div", { class: "status" });
     this.shown = "";

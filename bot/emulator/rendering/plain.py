@@ -24,7 +24,9 @@ class _Plain(HTMLParser):
         if tag in BREAKS or tag == "br":
             self.parts.append("\n")
         if not (tag == "button" and self._sortable):
-            self.parts.append(OPENINGS.get(tag, ""))
+            # A button that is a drawing is called by its label.
+            label = dict(attrs).get("aria-label") if tag == "button" else ""
+            self.parts += [OPENINGS.get(tag, ""), label or ""]
 
     def handle_endtag(self, tag: str) -> None:
         self._silent -= tag in SILENT
