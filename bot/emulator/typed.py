@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator
+from itertools import groupby
 
 from bot.emulator.ids import new_id
 from bot.emulator.workspace import Json, Workspace
@@ -14,6 +15,20 @@ _TOKENS = re.compile(
     r"|(?<![\w@])@(?P<broadcast>here|channel|everyone)\b",
     re.DOTALL,
 )
+
+_FENCE = re.compile(r"(```.*?```)", re.DOTALL)
+_SIGNS = {
+    "quote": re.compile(r"> ?(?=.)"),
+    "bullet": re.compile(r"[-•] (?=\S)"),
+    "ordered": re.compile(r"\d{1,3}\. (?=\S)"),
+}
+"""How a line of a quotation or a list begins, which the composer takes away as one types."""
+_LEAD: dict[str, Callable[[int], str]] = {
+    "plain": lambda number: "",
+    "quote": lambda number: "&gt; ",
+    "bullet": lambda number: "• ",
+    "ordered": lambda number: f"{number}. ",
+}
 
 _STYLED = re.compile(r"(?<![\w*_~])([*_~])(?=\S)([^*_~\n]+?)(?<=\S)\1(?![\w*_~])")
 _STYLES = {"*": "bold", "_": "italic", "~": "strike"}
@@ -52,27 +67,34 @@ class Typed:
     def __init__(self, text: str, workspace: Workspace) -> None:
         self._workspace = workspace
         self._names = _pattern_of_names(workspace)
-        self.elements = [element for element in self._parse(text) if element.get("text", True)]
+        self._runs = [(kind, [self._elements(line) for line in lines], end) for kind, lines, end in _runs(text)]
 
     @property
     def text(self) -> str:
         """The message as events carry it, for example ``<@U0THREADLINE> is A &amp; B done``."""
-        return "".join(_TEXT_OF[element["type"]](element) for element in self.elements)
+        return "".join(
+            "\n".join(_LEAD[kind](number) + _text_of(line) for number, line in enumerate(lines, 1)) + end
+            for kind, lines, end in self._runs
+        )
 
     @property
     def blocks(self) -> list[Json]:
         """The `rich_text` block Slack's own clients put beside the text."""
         parts: list[Json] = []
-        for element in self.elements:
-            if element["type"] == "fence":
-                parts.append(
-                    {"type": "rich_text_preformatted", "elements": [{"type": "text", "text": element["text"]}]}
-                )
-            elif parts and parts[-1]["type"] == "rich_text_section":
-                parts[-1]["elements"].append(element)
+        for kind, lines, _ in self._runs:
+            if kind == "plain":
+                for element in lines[0]:
+                    _add_element(parts, element)
+            elif kind == "quote":
+                broken = [each for line in lines for each in (_plain("\n"), *line)][1:]
+                parts.append({"type": "rich_text_quote", "elements": broken})
             else:
-                parts.append({"type": "rich_text_section", "elements": [element]})
+                items = [{"type": "rich_text_section", "elements": line} for line in lines]
+                parts.append({"type": "rich_text_list", "style": kind, "indent": 0, "elements": items})
         return [{"type": "rich_text", "block_id": new_id("b", 4), "elements": parts}] if parts else []
+
+    def _elements(self, text: str) -> list[Json]:
+        return [element for element in self._parse(text) if element.get("text", True)]
 
     def _parse(self, text: str) -> Iterator[Json]:
         end = 0
@@ -111,6 +133,36 @@ class Typed:
                 yield {"type": "channel", "channel_id": channel.id, "name": channel.name}
             end = match.end()
         yield from _styled(text[end:])
+
+
+def _runs(text: str) -> Iterator[tuple[str, list[str], str]]:
+    """Runs of lines of one kind: plain text as it stands, the lines of a quotation or a list without their signs, and the line break behind."""
+    for odd, piece in enumerate(_FENCE.split(text)):
+        lines = [piece] if odd % 2 else piece.splitlines(keepends=True)
+        for kind, run in groupby(lines, key=(lambda line: "plain") if odd % 2 else _kind):
+            if kind == "plain":
+                yield "plain", ["".join(run)], ""
+            else:
+                raw = list(run)
+                yield kind, [_SIGNS[kind].sub("", line.rstrip("\n")) for line in raw], "\n" * raw[-1].endswith("\n")
+
+
+def _kind(line: str) -> str:
+    return next((kind for kind, sign in _SIGNS.items() if sign.match(line)), "plain")
+
+
+def _add_element(parts: list[Json], element: Json) -> None:
+    """Beside what stands in the same paragraph; a fence is a part of its own."""
+    if element["type"] == "fence":
+        parts.append({"type": "rich_text_preformatted", "elements": [{"type": "text", "text": element["text"]}]})
+    elif parts and parts[-1]["type"] == "rich_text_section":
+        parts[-1]["elements"].append(element)
+    else:
+        parts.append({"type": "rich_text_section", "elements": [element]})
+
+
+def _text_of(elements: list[Json]) -> str:
+    return "".join(_TEXT_OF[element["type"]](element) for element in elements)
 
 
 def _pattern_of_names(workspace: Workspace) -> re.Pattern[str]:

@@ -2,7 +2,9 @@
 
 from typing import Any
 
-from tests.bot.bench import NORTHWIND
+from slack_sdk.web.async_client import AsyncWebClient
+
+from tests.bot.bench import NORTHWIND, TOKEN
 from tests.browser.screen import Screen
 
 
@@ -210,3 +212,19 @@ async def test_a_file_stands_in_the_box_until_it_is_sent_or_taken_out(screen: Sc
     await screen.page.set_input_files("#channel input[type=file]", file)
     await screen.channel.get_by_role("button", name="Send").click()
     await screen.channel.get_by_role("link", name="spend.csv").wait_for()
+
+
+async def test_what_the_app_suggests_in_a_thread_is_asked_with_a_click(screen: Screen) -> None:
+    await screen.go("Threadline")
+    await screen.write("what can you do?")
+    await screen.sees("APP", where=screen.thread)
+    await screen.bench.idle()
+    ts = (await screen.bench.people.messages("dm:@ada"))[-1]["ts"]
+    api = AsyncWebClient(TOKEN, base_url=screen.bench.emulator.api_url)
+    prompts = [{"title": "The best one", "message": "Which campaign had the best ROAS last month?"}]
+    await api.assistant_threads_setSuggestedPrompts(channel_id="D0ADA", thread_ts=ts, prompts=prompts)
+    button = screen.thread.get_by_role("button", name="The best one")
+    await button.click()
+    await screen.sees("Which campaign had the best ROAS last month?", where=screen.thread)
+    await button.wait_for(state="detached")
+    await screen.bench.idle()
