@@ -146,7 +146,7 @@ def _listen_to_settings(bolt: AsyncApp, dialog: SettingsDialog, home: Home) -> N
             await ack(response_action="errors", errors=error.fields)
             return
         await _close(ack, refused)
-        await home.publish(tenant, user)
+        home.show(tenant, user)
 
 
 def _listen_to_ratings(bolt: AsyncApp, ratings: Ratings) -> None:

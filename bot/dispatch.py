@@ -32,6 +32,8 @@ class Dispatch:
 
         Slack sends again what is an event. Commands, clicks and dialogs come once: they are answered in time and in words, whatever fails.
         """
+        if envelope.get("type") == "app_rate_limited":
+            return _limited(envelope)
         answering = self._answered(envelope, headers or {})
         if envelope.get("type") == "event_callback" or "ssl_check" in envelope:
             return await answering
@@ -76,6 +78,13 @@ class Dispatch:
         except (AttributeError, LookupError, TypeError) as error:
             # What our listeners raise ends in Bolt's error handler. This is that handler itself, tripping on the same fields.
             return refused(400, f"the body can't be read: {type(error).__name__}")
+
+
+def _limited(envelope: Envelope) -> BoltResponse:
+    """Slack holds events of a workspace back: more than 30,000 came in the hour. It does not send them later."""
+    tenant, minute = (str(envelope.get(name) or "") for name in ("team_id", "minute_rate_limited"))
+    structlog.get_logger().warning("events_held_back", tenant=tenant, minute=minute)
+    return BoltResponse(status=200)
 
 
 def refused(status: int, reason: str) -> BoltResponse:

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import structlog
-from slack_sdk.errors import SlackApiError
 
 from agent.campaigns import Account, AdPlatform
 from agent.preferences import PreferenceBook, Preferences
@@ -14,7 +13,6 @@ from bot.clients import Clients
 from bot.dialogs import Block, words
 from bot.people import SlackPeople
 from bot.render.dates import moment
-from bot.render.refusals import UNKNOWN
 from bot.render.text import quoted, shortened
 from bot.settings_dialog import shown_amount
 from workflows import Schedule
@@ -27,8 +25,11 @@ INTRODUCTION = (
 )
 EDIT = "settings_edit"
 """The action of the button that opens the settings."""
-ANSWER_S = 2.0
-"""Slack waits three seconds for the acknowledgement of the event that asks for it."""
+PATIENCE_S = 30.0
+"""How long showing one may take: nobody waits for it."""
+LEAVE_S = 2.0
+LIMIT = 1_000
+"""Tabs that are being made at a time. A platform that stands still must not fill the memory."""
 SCHEDULES = 20
 """Schedules shown."""
 SECTION = 2_900
@@ -47,15 +48,44 @@ class Home:
         self._people = people
         self._clients = clients
         self._tools = tuple(tools)
+        self._showing: dict[tuple[str, str], asyncio.Task[None]] = {}
+        self._again: set[tuple[str, str]] = set()
 
-    async def publish(self, tenant: str, user: str) -> None:
-        """Show a person their Home tab. What can't be shown now is shown when they open it again. Raises StoreUnavailableError."""
-        view = await self.view(tenant, user)
+    def show(self, tenant: str, user: str) -> None:
+        """Show a person their Home tab, behind whatever is answered now. What can't be shown, they see when they open it again."""
+        whose = tenant, user
+        if whose in self._showing:
+            self._again.add(whose)  # what is under way may have been read before what changed now
+        elif len(self._showing) < LIMIT:
+            self._showing[whose] = asyncio.create_task(self._shown(tenant, user))
+
+    async def close(self) -> None:
+        """Wait a moment for what is being shown."""
+        if self._showing:
+            await asyncio.wait(tuple(self._showing.values()), timeout=LEAVE_S)
+        for task in tuple(self._showing.values()):
+            task.cancel()
+        await asyncio.gather(*self._showing.values(), return_exceptions=True)
+
+    async def _shown(self, tenant: str, user: str) -> None:
+        whose, again = (tenant, user), True
         try:
-            async with asyncio.timeout(ANSWER_S):
+            while again:
+                self._again.discard(whose)
+                await self._published(tenant, user)
+                again = whose in self._again
+        finally:  # without a pause after the last look: whoever asks from now on gets a task of their own
+            self._again.discard(whose)
+            del self._showing[whose]
+
+    async def _published(self, tenant: str, user: str) -> None:
+        try:
+            async with asyncio.timeout(PATIENCE_S):
+                view = await self.view(tenant, user)
                 await (await self._clients.of(tenant)).views_publish(user_id=user, view=view)
-        except (SlackApiError, *UNKNOWN) as error:
-            structlog.get_logger().warning("home_not_published", user=user, error=f"{type(error).__name__}: {error}")
+        except Exception as error:
+            words = f"{type(error).__name__}: {error}"
+            structlog.get_logger().warning("home_not_published", tenant=tenant, user=user, error=words)
 
     async def view(self, tenant: str, user: str) -> dict[str, Any]:
         """The tab of one person: admins get a button to edit."""

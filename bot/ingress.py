@@ -87,7 +87,7 @@ class Ingress:
             case AccessRevoked(teams):
                 await self._doubt(teams)
             case HomeOpened(user):
-                await self._home.publish(tenant, user)
+                self._home.show(tenant, user)
             case None:
                 return
 

@@ -269,6 +269,7 @@ class Service:
             closing.push_async_callback(self.engine.close)
             closing.push_async_callback(self.refusals.close)
             closing.push_async_callback(self.rotation.close)
+            closing.push_async_callback(self.home.close)
             if "dispatch" in self.__dict__:  # made when something is served
                 closing.push_async_callback(self.dispatch.close)
 

@@ -8,6 +8,7 @@ own loop around an address that was used up.
 import asyncio
 import contextlib
 import json
+import random
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -29,6 +30,8 @@ HELLO_S = 10.0
 """How long a connection may take to be greeted."""
 DOWN_PINGS = 6
 """Intervals between pings after which a connection that is down is given up. The SDK itself notices after four."""
+MOST_S = 300.0
+"""The longest wait before another connection is tried."""
 LIFE_MARGIN_S = 600.0
 LEAVE_S = 5.0
 """How long closing waits for what is being stored."""
@@ -62,6 +65,26 @@ class Connection:
         self.life_s = float(life_s) if isinstance(life_s, int | float) else float("inf")
 
 
+@dataclass(slots=True, eq=False)
+class Place:
+    """Where one connection is held open. `base_s`: how long the second one in a row that came to nothing is waited for."""
+
+    base_s: float
+    rng: random.Random
+    connection: Connection | None = None
+    failures: int = 0  # in a row
+    due: float = 0.0  # monotonic seconds
+
+    def lose(self) -> None:
+        """The connection ends. The next one may come at once if Slack had greeted it, else later each time: asking for an address is a
+        method that Slack allows about once a minute, and a refused token stays refused.
+        """
+        lost, self.connection = self.connection, None
+        self.failures = 0 if lost is not None and lost.greeted is not None else self.failures + 1
+        wait_s = min(self.base_s * 2 ** min(self.failures - 1, 30), MOST_S) if self.failures else 0.0
+        self.due = time.monotonic() + wait_s * self.rng.uniform(0.5, 1.0)
+
+
 class Sockets:
     """Holds `count` connections open and answers what comes over them.
 
@@ -78,21 +101,24 @@ class Sockets:
         count: int = 2,
         ping_s: float = 5.0,
         hello_s: float = HELLO_S,
+        rng: random.Random | None = None,
     ) -> None:
         self._token = app_token
         self._answer = answer
         self._api_url = api_url
-        self._count = count
         self._ping_s = ping_s
         self._hello_s = hello_s
-        self._connections: list[Connection] = []
+        jitter = rng or random.Random()  # noqa: S311 — replicas that were refused together must not come back together
+        self._places = tuple(Place(hello_s, jitter) for _ in range(count))
         self._under_way: set[asyncio.Task[Any]] = set()
+        self._closing: set[asyncio.Task[None]] = set()
         self._watching: asyncio.Task[None] | None = None
         self._leaving = False
 
     async def start(self) -> None:
         """Begin to connect; whether Slack can be reached is for `connected` to say."""
-        self._connections = [self._connection() for _ in range(self._count)]
+        for place in self._places:
+            place.connection = self._connection()
         self._watching = asyncio.create_task(self._watch())
 
     async def close(self) -> None:
@@ -103,7 +129,11 @@ class Sockets:
             await asyncio.gather(self._watching, return_exceptions=True)
         if self._under_way:
             await asyncio.wait(self._under_way, timeout=LEAVE_S)
-        await asyncio.gather(*(_closed(each) for each in self._connections))
+        await asyncio.gather(*self._closing, *(_closed(each) for each in self._connections))
+
+    @property
+    def _connections(self) -> list[Connection]:
+        return [place.connection for place in self._places if place.connection is not None]
 
     @property
     def connected(self) -> bool:
@@ -159,11 +189,19 @@ class Sockets:
     async def _watch(self) -> None:
         while True:
             await asyncio.sleep(self._ping_s)
-            for place, connection in enumerate(self._connections):
-                if reason := self._ailing(connection):
-                    structlog.get_logger().warning("socket_replaced", reason=reason)
-                    self._connections[place] = self._connection()
-                    await _closed(connection)
+            for place in self._places:
+                self._look_after(place)
+
+    def _look_after(self, place: Place) -> None:
+        if (ailing := place.connection) is not None and (reason := self._ailing(ailing)):
+            place.lose()
+            wait_s = round(max(0.0, place.due - time.monotonic()), 3)
+            structlog.get_logger().warning("socket_replaced", reason=reason, wait_s=wait_s)
+            closing = asyncio.create_task(_closed(ailing))  # takes seconds where the other end is silent
+            self._closing.add(closing)
+            closing.add_done_callback(self._closing.discard)
+        if place.connection is None and time.monotonic() >= place.due:
+            place.connection = self._connection()
 
     def _ailing(self, connection: Connection) -> str:
         """Why a connection has to be replaced, or nothing."""

@@ -63,7 +63,7 @@ class Bench:
     url: str
 
     def __init__(self, directory: Path, storage: Storage, **slack: Any) -> None:
-        told = {"client_id": "1.2", "client_secret": CLIENT_SECRET, "bot_token": TOKEN, "ack_timeout_s": 10, **slack}
+        told = {"client_id": "1.2", "client_secret": CLIENT_SECRET, "bot_token": TOKEN, **slack}
         self.config = EmulatorConfig(signing_secret=SECRET, **told)
         self.directory = directory
         self._settings = {

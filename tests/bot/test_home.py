@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from agent.campaigns import AccountCap, parse_micros
+from agent.campaigns import Account, AccountCap, parse_micros
 from agent.campaigns.cap import SPEND_CLAIMS
 from agent.preferences import PreferenceBook, Preferences, PreferencesChangedError
 from bot.emulator.faults import FaultKind
@@ -202,3 +202,51 @@ async def test_who_is_no_admin_any_more_is_told_when_they_press_the_button(bench
     users["U0ADA"] = replace(users["U0ADA"], is_admin=False)
     await bench.people.click_view("@ada", EDIT)
     assert ADMINS_ONLY in str(await dialog(bench, "@ada"))
+
+
+async def test_the_event_is_acknowledged_while_the_tab_is_still_being_made(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gate, account = asyncio.Event(), bench.service.platform.account
+
+    async def slow(tenant: str) -> Account:
+        await gate.wait()
+        return await account(tenant)
+
+    monkeypatch.setattr(bench.service.platform, "account", slow)
+    for _ in range(3):
+        await bench.people.open_home("@ada", "home")
+    for delivery in await bench.settled(type="app_home_opened"):
+        assert [each["status"] for each in delivery["attempts"]] == [200]
+    assert (await bench.people.views("@ada"))["home"] is None
+    gate.set()
+    await home(bench, "@ada", "What I do here")
+
+
+async def test_a_platform_that_breaks_is_no_reason_to_be_told_again(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def broken(tenant: str) -> Account:
+        raise ZeroDivisionError("a bug")
+
+    with monkeypatch.context() as broke:
+        broke.setattr(bench.service.platform, "account", broken)
+        await bench.people.open_home("@ada", "home")
+        [delivery] = await bench.settled(type="app_home_opened")
+        assert [each["status"] for each in delivery["attempts"]] == [200]
+    await home(bench, "@ada", "What I do here")
+
+
+async def test_settings_that_were_saved_are_not_said_to_be_lost_where_the_tab_can_not_be_shown(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def broken(tenant: str, user: str) -> None:
+        raise ZeroDivisionError("a bug")
+
+    await home(bench, "@ada")
+    await bench.people.command("#campaigns", "@ada", "/threadline", "settings")
+    form = await dialog(bench, "@ada")
+    monkeypatch.setattr(bench.service.home, "view", broken)
+    await bench.people.submit_view("@ada", form["id"], {"guidance": {"value": "Say € first."}})
+    assert (await bench.people.views("@ada"))["views"] == []
+    assert (await PreferenceBook(bench.service.store).of(NORTHWIND)).guidance == "Say € first."

@@ -30,7 +30,7 @@ async def bench(
     monkeypatch.setattr(opening, "READY_S", 0.15)
     monkeypatch.setattr(acknowledgements, "ACK_S", 0.4)
     token = "xapp-1-of-the-tests" if request.param == "socket" else ""
-    async with Bench(tmp_path, {"DATABASE_URL": engine_database}, app_token=token, ack_timeout_s=3) as bench:
+    async with Bench(tmp_path, {"DATABASE_URL": engine_database}, app_token=token) as bench:
         await bench.people.command("#campaigns", "@ada", "/campaigns")  # whose workspace it is was asked once
         yield bench
 

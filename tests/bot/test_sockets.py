@@ -1,14 +1,17 @@
 """Connections that Slack ends, that hang, that are never greeted: nothing said is lost, and nothing is done twice."""
 
 import asyncio
+import random
+import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from slack_bolt import BoltResponse
+from structlog.testing import capture_logs
 
-from bot.sockets import Sockets
+from bot.sockets import MOST_S, Place, Sockets
 from tests.bot.bench import NORTHWIND, Bench
 from tests.waiting import until
 
@@ -18,7 +21,7 @@ QUESTION = "how did Brand Search do last week?"
 
 @pytest.fixture
 async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
-    slack: dict[str, Any] = {"app_token": APP_TOKEN, "ack_timeout_s": 3}
+    slack: dict[str, Any] = {"app_token": APP_TOKEN}
     async with Bench(tmp_path, {"THREADLINE_SOCKET_PING_S": "0.2"}, **slack) as bench:
         await until(lambda: len(bench.emulator.slack.deliveries.sockets.open) == 2, "both connections")
         yield bench
@@ -89,6 +92,42 @@ async def test_a_connection_that_hangs_half_open_is_noticed_by_its_missing_pongs
     await answered(bench, ts)
 
 
+async def test_where_slack_refuses_each_try_waits_longer(bench: Bench) -> None:
+    async def answer(*_: Any) -> BoltResponse:
+        return BoltResponse(status=200)
+
+    base_s = 0.05
+    sockets = Sockets(
+        "xapp-1-wrong", answer, api_url=bench.emulator.api_url, count=1, ping_s=0.01, hello_s=base_s, rng=random.Random(7)
+    )  # fmt: skip
+
+    def waits() -> list[float]:
+        return [each["wait_s"] for each in logs if each["event"] == "socket_replaced"]
+
+    with capture_logs() as logs:
+        await sockets.start()
+        await until(lambda: len(waits()) >= 5, "five refusals")
+        await sockets.close()
+    for failures, wait_s in enumerate(waits()):
+        assert 0.4 * base_s * 2**failures <= wait_s <= base_s * 2**failures
+    tries = [each for each in logs if each["event"] == "socket_refused"]
+    assert len(tries) <= len(waits()) + 1
+
+
+async def test_after_a_connection_that_was_greeted_the_next_one_comes_at_once(bench: Bench) -> None:
+    place = Place(10.0, random.Random(7))
+    waits = []
+    for _ in range(12):
+        place.lose()
+        waits.append(place.due - time.monotonic())
+    assert waits[0] < 10 < waits[2] < 41
+    assert MOST_S / 2 - 1 < waits[-1] <= MOST_S
+    assert bench.service._sockets is not None
+    place.connection = bench.service._sockets._connections[0]
+    place.lose()
+    assert place.due <= time.monotonic()
+
+
 async def test_an_envelope_under_way_when_its_connection_is_replaced_is_answered_once(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -149,8 +188,8 @@ async def test_a_connection_that_is_never_greeted_is_given_up(bench: Bench, monk
     deaf = Sockets(APP_TOKEN, answer, api_url=bench.emulator.api_url, count=1, ping_s=0.1, hello_s=0.3)
     await deaf.start()
     try:
-        first = deaf._connections[0]
-        await until(lambda: deaf._connections[0] is not first, "another connection in its place")
+        first = deaf._connections
+        await until(lambda: deaf._connections not in ([], first), "another connection in its place")
         assert not deaf.connected
         monkeypatch.setattr(sockets, "_hello", hello)
         await until(lambda: deaf.connected, "a connection that is greeted")

@@ -16,7 +16,7 @@ QUESTION = "how did Brand Search do last week?"
 @pytest.fixture(params=["http", "socket"])
 async def bench(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Bench]:
     token = "xapp-1-of-the-tests" if request.param == "socket" else ""
-    async with Bench(tmp_path, {}, app_token=token, ack_timeout_s=3) as bench:
+    async with Bench(tmp_path, {}, app_token=token) as bench:
         yield bench
 
 

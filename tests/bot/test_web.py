@@ -14,6 +14,7 @@ import pytest
 import structlog
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from structlog.testing import capture_logs
 
 from bot.emulator.signing import signature_headers
 from bot.installs import KEPT_EVENTS
@@ -367,3 +368,11 @@ async def test_while_postgres_is_down_slack_is_told_to_come_back_and_is_answered
         assert "Brand Search" in (await bench.answer(ts))["plain"]
         await bench.idle()
         assert len(await bench.replies(ts)) == 1
+
+
+async def test_slack_holding_events_back_is_noted_and_not_refused(bench: Bench) -> None:
+    told = {"type": "app_rate_limited", "team_id": NORTHWIND, "minute_rate_limited": 1767406613, "api_app_id": "A1"}
+    with capture_logs() as logs:
+        assert (await bench.post_json(told)).status == 200
+    [warning] = [each for each in logs if each["event"] == "events_held_back"]
+    assert (warning["tenant"], warning["minute"], warning["log_level"]) == (NORTHWIND, "1767406613", "warning")
