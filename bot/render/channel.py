@@ -22,7 +22,7 @@ from bot.render.documents import (
     document_csv,
     document_markdown,
     document_plain,
-    left_out,
+    is_cut,
     remaining_rows,
 )
 from bot.render.drafts import Drafts
@@ -40,9 +40,7 @@ from bot.render.uploads import Uploads, name_of
 
 ALL_ROWS = "All rows of the table above."
 NEITHER = "Slack takes this answer neither as a formatted message nor as a file: {why}. So here are its plain words."
-NO_FILE = (
-    "Slack does not take the file with all rows: {why}. So here are the rows that did not fit into the table above."
-)
+NO_FILE = "Slack does not take the file with all rows: {why}. So here is what did not fit into the table above."
 
 
 async def _tenant(tenant: str, user_id: str) -> str:
@@ -150,7 +148,7 @@ class SlackChannel:
         self, thread: Thread, document: Document, *, delivery_id: str, reply_url: str | None, notes: Notes
     ) -> Delivered:
         """Post a report or summary. Where the app can't post, whoever ordered it gets it by the command's reply address."""
-        grid = document.grid if left_out(document) else None
+        grid = document.grid if is_cut(document) else None
         post = _document_post(thread, document, delivery_id, attached=grid is not None)
         try:
             with _refusals():

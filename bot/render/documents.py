@@ -29,6 +29,19 @@ def left_out(document: Document) -> int:
     return len(document.grid.rows) - len(rows) if document.grid is not None and rows else 0
 
 
+def is_cut(document: Document) -> bool:
+    """Whether the document's table shows less than there is: of its rows, its columns or its longest cells."""
+    return (
+        document.grid is not None
+        and len(document.grid.rows) > 1
+        and (left_out(document) > 0 or _too_wide(document.grid))
+    )
+
+
+def _too_wide(grid: Grid) -> bool:
+    return any(len(row) > COLUMNS_LIMIT or any(len(words(cell)) > CELL_LIMIT for cell in row) for row in grid.rows)
+
+
 def document_csv(grid: Grid) -> str:
     """All of a table, for spreadsheets: numbers as such, and no text that one would take for a formula."""
     text = io.StringIO()
@@ -45,7 +58,7 @@ def _plain(cell: Cell) -> str:
 def document_blocks(document: Document, *, attached: bool = False) -> Blocks:
     """The document's blocks, within Slack's limits. `attached`: a file has all rows of the table, should some not fit."""
     rows = _fitting(document.grid) if document.grid is not None else []
-    note = _note(left_out(document), attached=attached)
+    note = _note(left_out(document), cut=is_cut(document), attached=attached)
     blocks: Blocks = [{"type": "markdown", "text": _body(document) + note or NOTHING}]
     if document.grid is not None and rows:
         blocks.append(data_table(neutral(document.grid.caption), rows))
@@ -65,7 +78,7 @@ def document_plain(document: Document, *, attached: bool) -> str:
         return quoted(_body(document))
     rows: list[Sequence[Cell]] = [*(_fitting(document.grid) or document.grid.rows)]
     while True:
-        note = _note(len(document.grid.rows) - len(rows), attached=attached)
+        note = _note(len(document.grid.rows) - len(rows), cut=is_cut(document), attached=attached)
         text = quoted(f"{_body(document)}{note}\n\n```\n{markdown_table(rows)}\n```")
         if len(text) <= TEXT_LIMIT or len(rows) <= 2:
             return shortened(text, TEXT_LIMIT)
@@ -73,11 +86,12 @@ def document_plain(document: Document, *, attached: bool) -> str:
 
 
 def remaining_rows(document: Document) -> str:
-    """The rows that don't fit into the document's table, as a table of their own in Markdown; empty if there are none."""
-    if document.grid is None or not (missing := left_out(document)):
+    """What the document's table does not show, as a table in Markdown: the rows that don't fit, or all where columns or cells were cut."""
+    if document.grid is None or not is_cut(document):
         return ""
-    head, *middle, _ = document.grid.rows
-    return neutral(markdown_table([head, *middle[len(middle) - missing :]]))
+    head, *rows = document.grid.rows
+    missing = left_out(document)
+    return neutral(markdown_table([head, *(rows if _too_wide(document.grid) else rows[-missing - 1 : -1])]))
 
 
 def markdown_table(rows: Sequence[Sequence[Cell]]) -> str:
@@ -95,9 +109,11 @@ def _body(document: Document) -> str:
     return body
 
 
-def _note(missing: int, *, attached: bool) -> str:
+def _note(missing: int, *, cut: bool, attached: bool) -> str:
     where = "; the file below has all of them" if attached else ""
-    return f"\n\n{missing:,} more rows did not fit into the table{where}." if missing else ""
+    if missing:
+        return f"\n\n{missing:,} more rows did not fit into the table{where}."
+    return f"\n\nNot all columns and words did fit into the table{where}." if cut else ""
 
 
 def _line(cells: Sequence[Cell]) -> str:

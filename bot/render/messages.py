@@ -9,11 +9,9 @@ from typing import Any
 
 from bot.render.grids import Grid, sections
 from bot.render.parts import parts
-from bot.render.tables import data_table
+from bot.render.tables import data_table, words
 from bot.render.text import MARKDOWN_LIMIT, PAYLOAD_LIMIT, TEXT_LIMIT, escaped, wire_size
 
-CAPTION = "Table"
-"""Said of a table without a heading: Slack asks for something."""
 TABLES = 10
 """Tables of an answer that get a message each; what is beyond is code, so that nobody fills a thread with them."""
 LEAST = 1_000
@@ -118,5 +116,6 @@ def _fit(texts: Sequence[str]) -> bool:
 
 def _block(piece: str | Grid) -> dict[str, Any]:
     if isinstance(piece, Grid):
-        return data_table(piece.heading or CAPTION, piece.rows)
+        # Slack asks for a caption: where no heading stands above, the columns say best what a table is of.
+        return data_table(piece.heading or " · ".join(map(words, piece.rows[0])), piece.rows)
     return {"type": "markdown", "text": piece}

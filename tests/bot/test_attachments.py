@@ -105,3 +105,32 @@ async def test_the_rows_that_follow_stand_there_once_whatever_is_cut_off(desk: D
                 notes.kept[name] = notes.intent_at.isoformat()
         await publish(desk, notes)
     assert len(await desk.ours()) == 2
+
+
+WIDE = Document(
+    summary="Report",
+    body="**Report**",
+    grid=Grid(caption="All", rows=(tuple(f"c{n}" for n in range(23)), ("n" * 300, *(f"x{n}" for n in range(22))))),
+)
+
+
+async def test_long_cells_and_further_columns_are_in_the_file(desk: Desk) -> None:
+    await publish(desk, Jotted(), WIDE)
+    shown, attached = await desk.ours()
+    assert (
+        "Not all columns and words did fit into the table; the file below has all of them."
+        in shown["blocks"][0]["text"]
+    )
+    kept = desk.slack.files.find(attached["files"][0]["id"])
+    assert kept is not None
+    assert WIDE.grid is not None
+    assert list(csv.reader(io.StringIO((kept.content or b"").decode()))) == [list(row) for row in WIDE.grid.rows]
+
+
+async def test_where_slack_takes_no_file_they_follow_as_they_can_be_shown(desk: Desk) -> None:
+    await desk.people.fault("files.getUploadURLExternal", "error", error="file_uploads_disabled", times=9)
+    await publish(desk, Jotted(), WIDE)
+    _, more = await desk.ours()
+    assert "file uploads are switched off here" in more["blocks"][0]["text"]
+    assert "n" * 300 in more["blocks"][0]["text"]
+    assert "| x21 |" in more["blocks"][0]["text"]
