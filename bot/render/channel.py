@@ -1,7 +1,7 @@
 """Slack as the agent's channel: drafts, answers, cards, status."""
 
 import contextlib
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -12,35 +12,22 @@ from slack_sdk.errors import SlackApiError
 from agent.channel import Card, ChannelGoneError, ChannelUnavailableError, Delivered, Draft, Notes
 from agent.models.base import Person
 from agent.reports import LostPlace
-from agent.reports.document import Document, Grid
+from agent.reports.document import Document
 from agent.thread import Thread
 from bot.broadcasts import neutral
 from bot.clients import Clients, code_of
 from bot.render.cards import card_blocks, card_text, small_card
-from bot.render.documents import (
-    document_blocks,
-    document_csv,
-    document_markdown,
-    document_plain,
-    is_cut,
-    remaining_rows,
-)
 from bot.render.drafts import Drafts
 from bot.render.feedback import feedback_block
+from bot.render.forms import Forms, posts_of, refusals
 from bot.render.lost import lost_text
-from bot.render.messages import messages
 from bot.render.pacing import Pacer
 from bot.render.posting import Post, Posting
-from bot.render.refusals import REFUSED_FORMS, FileRefusedError
-from bot.render.replies import reply
+from bot.render.publishing import Publishing
+from bot.render.refusals import REFUSED_FORMS
 from bot.render.sessions import Sessions
 from bot.render.stream import SlackStream, TeamOf
-from bot.render.text import fallback
-from bot.render.uploads import Uploads, name_of
-
-ALL_ROWS = "All rows of the table above."
-NEITHER = "Slack takes this answer neither as a formatted message nor as a file: {why}. So here are its plain words."
-NO_FILE = "Slack does not take the file with all rows: {why}. So here is what did not fit into the table above."
+from bot.render.uploads import Uploads
 
 
 async def _tenant(tenant: str, user_id: str) -> str:
@@ -63,7 +50,9 @@ class SlackChannel:
         self._cards = cards
         self._clients = clients
         self._posting = Posting(clients, deadline_s=deadline_s, pacer=pacer)
-        self._uploads = Uploads(self._posting, clients)
+        uploads = Uploads(self._posting, clients)
+        self._forms = Forms(self._posting, uploads)
+        self._publishing = Publishing(self._forms, uploads)
         self._drafts = Drafts(self._posting, clients)
         self._sessions = Sessions(self._posting)
 
@@ -97,29 +86,15 @@ class SlackChannel:
         notes: Notes,
         rated_as: str | None = None,
     ) -> Delivered:
-        posts = _posts(thread, neutral(text), delivery_id)
+        posts = posts_of(thread, neutral(text), delivery_id)
         if rated_as is not None:
             posts[-1] = replace(posts[-1], below=(feedback_block(rated_as),))
-        with _refusals():
+        with refusals():
             finished = await self._drafts.finish(posts[0], draft)
-            first = finished if finished is not None else await self._post(posts[0], notes)
-            message_ids = (first, *[await self._post(post, notes) for post in posts[1:]])
+            first = finished if finished is not None else await self._forms.post(posts[0], notes)
+            message_ids = (first, *[await self._forms.post(post, notes) for post in posts[1:]])
             await self._sessions.rest(thread, notes)
             return Delivered(message_ids=message_ids)
-
-    async def _post(self, post: Post, notes: Notes) -> str:
-        """As blocks, as text, as a file, or in plain words: an answer always arrives."""
-        if notes.noted(name_of(post)) is None and notes.noted(f"{name_of(post)}-refused") is None:
-            try:
-                return await self._posting.once(post, notes)
-            except SlackApiError as error:
-                if code_of(error) not in REFUSED_FORMS:
-                    raise
-        try:
-            return await self._uploads.once(post, notes)
-        except FileRefusedError as refused:
-            text = f"{NEITHER.format(why=refused.why)}\n\n{post.plain or post.text}"
-            return await self._posting.once(replace(post, text=text, blocks=(), smaller=(), plain=""), notes)
 
     async def find(
         self, thread: Thread, *, delivery_id: str, notes: Notes, since: datetime | None = None
@@ -136,7 +111,7 @@ class SlackChannel:
     async def conversation(self, tenant: str, user_id: str) -> str:
         """The direct message with a person, opened if it is not there. Raises ChannelUnavailableError, ChannelGoneError."""
         client = await self._posting.client(tenant)
-        with _refusals():
+        with refusals():
             opened = await self._posting.call(
                 client.conversations_open(users=user_id), tenant=tenant, method="conversations.open"
             )
@@ -147,38 +122,9 @@ class SlackChannel:
     async def publish(
         self, thread: Thread, document: Document, *, delivery_id: str, reply_url: str | None, notes: Notes
     ) -> Delivered:
-        """Post a report or summary. Where the app can't post, whoever ordered it gets it by the command's reply address."""
-        grid = document.grid if is_cut(document) else None
-        post = _document_post(thread, document, delivery_id, attached=grid is not None)
-        try:
-            with _refusals():
-                ts = await self._post(post, notes)
-            if grid is None:
-                return Delivered(message_ids=(ts,))
-            below = thread if thread.root else thread.model_copy(update={"root": ts})
-            more = await self._attach(below, document, grid, delivery_id, notes)
-            return Delivered(message_ids=(ts, *more))
-        except ChannelGoneError as gone:
-            if reply_url is None:
-                raise
-            try:
-                await reply(reply_url, _document_post(thread, document, delivery_id, attached=False))
-            except ChannelGoneError:
-                raise gone from None
-            return Delivered(message_ids=())
-
-    async def _attach(
-        self, thread: Thread, document: Document, grid: Grid, delivery_id: str, notes: Notes
-    ) -> tuple[str, ...]:
-        """Share all rows of a table below it, once; the rows that are not shown, where Slack takes no file."""
-        words = document_csv(grid)
-        post = Post(thread, delivery_id, 1, "", (), parts=2, file_name="report.csv", words=words, comment=ALL_ROWS)
-        try:
-            return (await self._uploads.once(post, notes, name="table"),)
-        except FileRefusedError as refused:
-            rows = f"{NO_FILE.format(why=refused.why)}\n\n{remaining_rows(document)}"
-            posts = _posts(thread, rows, delivery_id, after=1)
-            return tuple([await self._post(each, notes) for each in posts])
+        return await self._publishing.publish(
+            thread, document, delivery_id=delivery_id, reply_url=reply_url, notes=notes
+        )
 
     async def tell_lost(
         self, tenant: str, user_id: str, lost: LostPlace, *, delivery_id: str, notes: Notes
@@ -186,13 +132,13 @@ class SlackChannel:
         thread = Thread(tenant=tenant, channel=await self.conversation(tenant, user_id), root="")
         text = lost_text(lost)
         post = Post(thread, delivery_id, 0, text, [{"type": "section", "text": {"type": "mrkdwn", "text": text}}], text)
-        with _refusals():
+        with refusals():
             return Delivered(message_ids=(await self._posting.once(post, notes),))
 
     # Cards
 
     async def ask(self, thread: Thread, card: Card, *, notes: Notes) -> str:
-        with _refusals():
+        with refusals():
             return await self._posting.once(_card_post(thread, card), notes)
 
     async def settle(self, thread: Thread, message_id: str, card: Card) -> bool:
@@ -224,43 +170,6 @@ def _not_settled(card: Card, error: Exception) -> None:
 def _card_post(thread: Thread, card: Card) -> Post:
     blocks, smaller = card_blocks(card), small_card(card)
     return Post(thread, f"approval:{card.approval_id}", 0, card_text(card), blocks, smaller=smaller)
-
-
-def _document_post(thread: Thread, document: Document, delivery_id: str, *, attached: bool) -> Post:
-    """With a file to follow it is the first of two parts, so that it never passes for the whole."""
-    words = document_markdown(document)
-    return Post(
-        thread,
-        delivery_id,
-        0,
-        fallback(document.summary),
-        document_blocks(document, attached=attached),
-        document_plain(document, attached=attached),
-        parts=2 if attached else 1,
-        file_name="report.md",
-        words=neutral(words),
-    )
-
-
-@contextlib.contextmanager
-def _refusals() -> Iterator[None]:
-    """What Slack refuses for good is no reason to try for hours."""
-    try:
-        yield
-    except SlackApiError as error:
-        raise ChannelGoneError(f"Slack refuses: {error.response.get('error')}") from error
-
-
-def _posts(thread: Thread, text: str, delivery_id: str, *, after: int = 0) -> list[Post]:
-    """`text` (neutral) as the posts that follow `after` others of the same delivery."""
-    shown = messages(text)
-    return [
-        Post(
-            thread, delivery_id, number, fallback(each.source), each.blocks, each.plain, after + len(shown),
-            words=each.source, smaller=each.in_words, streams=not each.has_table,
-        )
-        for number, each in enumerate(shown, start=after)
-    ]  # fmt: skip
 
 
 def _delivered(messages: Sequence[dict[str, Any]], delivery_id: str) -> Delivered | None:

@@ -134,3 +134,14 @@ async def test_where_slack_takes_no_file_they_follow_as_they_can_be_shown(desk: 
     assert "file uploads are switched off here" in more["blocks"][0]["text"]
     assert "n" * 300 in more["blocks"][0]["text"]
     assert "| x21 |" in more["blocks"][0]["text"]
+
+
+async def test_a_report_whose_place_goes_before_its_file_stands_and_is_not_told_twice(desk: Desk) -> None:
+    """Nor is it told by the command's reply address, which is for where it could not be posted."""
+    await desk.people.fault("files.completeUploadExternal", "error", error="not_in_channel", times=9)
+    place = desk.slack.interactions.new_response_url("T0NORTHWIND", "C0CAMPAIGNS", "U0ADA")
+    url = f"{desk.slack.url}/response/{place}"
+    await desk.channel.publish(desk.thread, LARGE, delivery_id="d", reply_url=url, notes=Jotted())
+    assert kinds(await desk.ours()) == ["data_table"]
+    said = [message for message in desk.slack.timeline.everything() if message.bot_id]
+    assert len(said) == 1

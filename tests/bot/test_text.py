@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from agent.thread import Thread
 from bot.broadcasts import neutral
 from bot.contents import plain
-from bot.render.channel import _posts
+from bot.render.forms import posts_of
 from bot.render.parts import parts
 from bot.render.text import FALLBACK_LIMIT, MARKDOWN_LIMIT, escaped, fallback, shortened, unescaped
 
@@ -122,7 +122,7 @@ def test_neutral_text_reads_as_before() -> None:
 
 def test_a_text_full_of_broadcasts_still_keeps_to_the_limit() -> None:
     """Neutral first, then split: each broadcast grows by a character."""
-    posts = _posts(Thread(tenant="T1", channel="C1", root="1.1"), neutral("@here " * 10_000), "answer")
+    posts = posts_of(Thread(tenant="T1", channel="C1", root="1.1"), neutral("@here " * 10_000), "answer")
     assert all(len(block["text"]) <= MARKDOWN_LIMIT for post in posts for block in post.blocks)
     assert not any("@here" in str(post) for post in posts)
 
