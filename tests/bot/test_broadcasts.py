@@ -292,3 +292,14 @@ async def test_what_cannot_be_done_is_told_without_calling_anybody(hostile: Benc
     await hostile.people.wait_for(told, what="the owner to be told")
     await asyncio.wait_for(hostile.idle(), 15)
     await nothing_called(hostile)
+
+
+async def test_names_of_files_and_people_call_nobody(hostile: Bench) -> None:
+    users = hostile.emulator.slack.workspaces[NORTHWIND].users
+    users["U0ADA"] = replace(users["U0ADA"], real_name=f"Ada {CALLS[0]} {CALLS[7]}")
+    files = {f"orders {call}.csv": b"campaign,spend\n<!channel> @here,12\n" for call in CALLS[:4]}
+    for asked, shared in (("what is in these files?", files), ("look", {"a <!here>.docx": b"PK"})):
+        root = await hostile.people.post_message("dm:@ada", "@ada", asked, files=shared)
+        await hostile.answer(root, "dm:@ada")
+        await hostile.idle()
+    await nothing_called(hostile)
