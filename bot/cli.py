@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from bot.logs import configure_logs
-from bot.settings import Settings, SettingsError, load_settings
+from bot.settings import Settings, SettingsError, load_operator_settings, load_settings
 
 DATA_FILES = ("threadline.db", "threadline.db-wal", "threadline.db-shm", "encryption.key", "slack.json", "lock")
 
@@ -102,9 +102,9 @@ def _role(arguments: argparse.Namespace) -> int:
 
 
 def _doctor(arguments: argparse.Namespace) -> int:
-    from bot.roles import examine
+    from bot.operators import examine
 
-    settings = load_settings()
+    settings = load_operator_settings()
     configure_logs("warning", people=True)
     findings = asyncio.run(examine(settings))
     for each in findings:
@@ -114,7 +114,7 @@ def _doctor(arguments: argparse.Namespace) -> int:
 
 
 def _list_feedback(arguments: argparse.Namespace) -> int:
-    from bot.roles import list_feedback
+    from bot.operators import list_feedback
 
     async def show() -> None:
         wanted = {name: getattr(arguments, name) for name in ("tenant", "days", "limit")}
@@ -125,7 +125,7 @@ def _list_feedback(arguments: argparse.Namespace) -> int:
 
 
 def _list_letters(arguments: argparse.Namespace) -> int:
-    from bot.roles import list_letters
+    from bot.operators import list_letters
 
     async def show() -> None:
         wanted = {name: getattr(arguments, name) for name in ("tenant", "topic", "before", "limit")}
@@ -136,7 +136,7 @@ def _list_letters(arguments: argparse.Namespace) -> int:
 
 
 def _redrive_letter(arguments: argparse.Namespace) -> int:
-    from bot.roles import redrive_letter
+    from bot.operators import redrive_letter
 
     async def give_back() -> None:
         to = await redrive_letter(_quiet_settings(), arguments.id, tenant=arguments.tenant)
@@ -146,14 +146,14 @@ def _redrive_letter(arguments: argparse.Namespace) -> int:
 
 
 def _drop_letter(arguments: argparse.Namespace) -> int:
-    from bot.roles import drop_letter
+    from bot.operators import drop_letter
 
     return _run(drop_letter(_quiet_settings(), arguments.id, tenant=arguments.tenant))
 
 
 def _quiet_settings() -> Settings:
     configure_logs("error", people=True)
-    return load_settings()
+    return load_operator_settings()
 
 
 def _dev(arguments: argparse.Namespace) -> int:
@@ -187,11 +187,10 @@ def _empty(directory: Path) -> int:
 
 
 def _run(role: Coroutine[Any, Any, int | None]) -> int:
-    from bot.emulator.errors import PortBusyError, StateFileError
     from workflows import SchemaError, StoreUnavailableError, WorkflowError
     from workflows.pubsub import PubSubUnavailableError
 
-    told = (SchemaError, PortBusyError, StateFileError, StoreUnavailableError, PubSubUnavailableError, WorkflowError)
+    told = (SchemaError, SettingsError, StoreUnavailableError, PubSubUnavailableError, WorkflowError)
 
     try:
         return asyncio.run(role) or 0

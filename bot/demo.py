@@ -13,12 +13,13 @@ from collections.abc import Awaitable, Callable
 from datetime import datetime
 from typing import Any
 
-from bot.dev import dev_settings, emulator_config, serving
+from bot.dev import dev_settings, emulator_config, serving, tool_faults
 from bot.emulator import Emulator
 from bot.emulator.client import EmulatorClient
 from bot.logs import configure_logs
 from bot.render.cards import APPROVE
-from bot.settings import Settings
+from bot.roles import serve
+from bot.settings import Settings, load_settings
 
 Message = dict[str, Any]
 CHANNEL = "#campaigns"
@@ -47,9 +48,7 @@ class WorkerProcess:
         self._process: asyncio.subprocess.Process | None = None
 
     async def start(self) -> None:
-        self._process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "bot.cli", "worker", env=self._environment
-        )
+        self._process = await asyncio.create_subprocess_exec(sys.executable, "-m", "bot.demo", env=self._environment)
 
     async def kill(self) -> int:
         """As `kill -9` does; returns the process id."""
@@ -240,3 +239,15 @@ async def run_demo() -> int:
                     await worker.stop()
     print("\nAll of it happened.")
     return 0
+
+
+def work() -> None:
+    """What a `WorkerProcess` runs: a worker whose tools the local Slack may slow."""
+    settings = load_settings()
+    configure_logs(settings.log_level, people=True)
+    faults = tool_faults(settings.slack_api_url)
+    asyncio.run(serve(settings, slack=False, worker=True, clock=False, before_tool=faults))
+
+
+if __name__ == "__main__":
+    work()

@@ -9,11 +9,13 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+from agent.execution import BeforeTool
 from agent.models import make_model
 from agent.models.base import Model, ModelEvent, ModelRequest, TextDelta
-from bot.emulator import Emulator, EmulatorConfig
+from bot.emulator import Emulator, EmulatorClient, EmulatorConfig
+from bot.emulator.errors import PortBusyError, StateFileError
 from bot.logs import configure_logs
-from bot.roles import dev_faults, leave_on_signal, listening
+from bot.roles import leave_on_signal, listening
 from bot.service import Service
 from bot.settings import Settings, SettingsError, load_settings
 from workflows.pubsub import MemoryPubSub
@@ -86,7 +88,14 @@ def dev_settings(config: EmulatorConfig, api_url: str, **more: Any) -> Settings:
 
 
 async def run_dev(*, port: int | None) -> None:
-    """Serve until Ctrl-C. Raises PortBusyError, SchemaError, SettingsError, StateFileError."""
+    """Serve until Ctrl-C. Raises SchemaError, SettingsError."""
+    try:
+        await _run_dev(port=port)
+    except (PortBusyError, StateFileError) as error:
+        raise SettingsError(str(error)) from error
+
+
+async def _run_dev(*, port: int | None) -> None:
     asked = load_settings(THREADLINE_ENV="dev", **({} if port is None else {"PORT": port}))
     wanted = asked.port if port is not None or os.environ.get("PORT") else PORT
     configure_logs(asked.log_level if os.environ.get("THREADLINE_LOG_LEVEL") else "warning", people=True)
@@ -103,6 +112,20 @@ async def run_dev(*, port: int | None) -> None:
                 )
                 await leaving.wait()
                 print("Stopping…", flush=True)
+
+
+def tool_faults(api_url: str) -> BeforeTool:
+    """The local Slack may slow or fail a tool, so that people can watch what happens then."""
+
+    async def before_tool(name: str) -> None:
+        async with EmulatorClient(api_url.removesuffix("/api/")) as client:
+            fault = await client.take_fault(f"tool:{name}")
+        if fault.get("kind") == "delay":
+            await asyncio.sleep(float(fault.get("delay_s") or 1))
+        elif fault.get("kind"):
+            raise RuntimeError(f"{name} was told to fail: {fault['kind']}")
+
+    return before_tool
 
 
 def paced(settings: Settings) -> Model | None:
@@ -136,7 +159,7 @@ async def serving(
 ) -> AsyncIterator[Service]:
     """The product beside a local Slack, with one clock for both. `model` None: the one that the settings name."""
     service = Service(
-        settings, worker=worker, clock=True, before_tool=dev_faults(settings), model=model,
+        settings, worker=worker, clock=True, before_tool=tool_faults(settings.slack_api_url), model=model,
         pubsub=None if settings.redis_url else MemoryPubSub(quiet=True),
     )  # fmt: skip
     async with service, service.listening_to_slack(), listening(service.web(), settings.host, settings.port) as url:

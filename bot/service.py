@@ -49,6 +49,7 @@ from bot.history import SlackHistory
 from bot.home import Home
 from bot.ingress import Ingress
 from bot.installs import INSTALLATIONS, Installs
+from bot.keyring import Keyring
 from bot.oauth import InstallFlow, make_flow
 from bot.opening import Dialogs
 from bot.people import SlackPeople
@@ -81,6 +82,7 @@ class Service:
         store: Store | None = None,
         pubsub: PubSub | None = None,
         dedup: DedupCache | None = None,
+        keyring: Keyring | None = None,
         model: Model | None = None,
         platform: AdPlatform | None = None,
         guidance: Guidance | None = None,
@@ -96,7 +98,7 @@ class Service:
             exporters=make_exporters(settings), sweeps=(self._forget_departed, self._check_up), grace_s=settings.grace_s, retention=Retention(runs_days=settings.retention_days),
             tenant_concurrency=settings.tenant_concurrency or max(1, settings.concurrency * 4 // 5),
         )  # fmt: skip
-        keyring = make_keyring(settings)
+        keyring = keyring or make_keyring(settings)
         self.rotation = Rotation(
             self.store, keyring, INSTALLATIONS,
             client=AsyncWebClient(base_url=settings.slack_api_url, timeout=5, retry_handlers=[]),

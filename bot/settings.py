@@ -1,7 +1,7 @@
 """Settings, all from the environment. A wrong one is one plain sentence, before anything is started."""
 
 from pathlib import Path
-from typing import Literal, Self
+from typing import Any, Literal, Self
 from urllib.parse import urlsplit
 
 from pydantic import Field, SecretStr, ValidationError, model_validator
@@ -9,6 +9,18 @@ from pydantic_core import ErrorDetails
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 Environment = Literal["production", "dev", "test"]
+
+
+HTTP = ("http://", "https://")
+URLS: dict[str, tuple[str, tuple[str, ...], str]] = {
+    "REDIS_URL": ("redis_url", ("redis://", "rediss://", "unix://"), "redis://, rediss:// or unix://; leave it empty for the embedded bus"),
+    "OTEL_EXPORTER_OTLP_ENDPOINT": ("otlp_endpoint", HTTP, "http:// or https://; spans go there over OTLP/HTTP"),
+    "SLACK_API_URL": ("slack_api_url", HTTP, "https:// (or http:// for a local Slack)"),
+    "THREADLINE_PUBLIC_URL": ("public_url", HTTP, "https://; admins are sent there, and Slack back"),
+    "ANTHROPIC_BASE_URL": ("anthropic_base_url", HTTP, "https:// (or http:// for a local server)"),
+    "OPENAI_BASE_URL": ("openai_base_url", HTTP, "https:// (or http:// for a local server)"),
+}  # fmt: skip
+"""Addresses: the field, how one may begin, and that in words. Empty ones are not used."""
 
 
 class SettingsError(Exception):
@@ -63,40 +75,36 @@ class Settings(BaseSettings):
     def _fits_together(self) -> Self:
         if not self.slack_api_url.endswith("/"):
             self.slack_api_url += "/"
+        self._check_urls()
+        self._check_work()
+        self._check_slack()
+        if self.environment == "production":
+            self._check_needed()
+        return self
+
+    def _check_urls(self) -> None:
+        urls = {name: str(getattr(self, field)) for name, (field, _, _) in URLS.items()}
+        for name, url in {"DATABASE_URL": self.database_url, **urls}.items():
+            _check_url(name, url)
+        for name, (_, schemes, words) in URLS.items():
+            if urls[name] and not urls[name].startswith(schemes):
+                raise ValueError(f"{name} must begin with {words}")
+
+    def _check_work(self) -> None:
         if self.beat_s is not None and self.beat_s >= self.lease_s:
             raise ValueError(
                 "THREADLINE_BEAT_S must be shorter than THREADLINE_LEASE_S, or every worker loses its runs"
             )
-        if self.redis_url and not self.redis_url.startswith(("redis://", "rediss://", "unix://")):
-            raise ValueError(
-                "REDIS_URL must begin with redis://, rediss:// or unix://; leave it empty for the embedded bus"
-            )
-        if self.otlp_endpoint and not self.otlp_endpoint.startswith(("http://", "https://")):
-            raise ValueError(
-                "OTEL_EXPORTER_OTLP_ENDPOINT must begin with http:// or https://; spans go there over OTLP/HTTP"
-            )
-        for name, url in (
-            ("DATABASE_URL", self.database_url),
-            ("REDIS_URL", self.redis_url),
-            ("SLACK_API_URL", self.slack_api_url),
-            ("OTEL_EXPORTER_OTLP_ENDPOINT", self.otlp_endpoint),
-        ):
-            _check_url(name, url)
-        if not self.slack_api_url.startswith(("http://", "https://")):
-            raise ValueError("SLACK_API_URL must begin with https:// (or http:// for a local Slack)")
-        if self.public_url and not self.public_url.startswith(("http://", "https://")):
-            raise ValueError("THREADLINE_PUBLIC_URL must begin with https://; admins are sent there, and Slack back")
-        self._check_token()
         if self.tenant_concurrency is not None and self.tenant_concurrency > self.concurrency:
             raise ValueError("THREADLINE_TENANT_CONCURRENCY is more than THREADLINE_CONCURRENCY, which is all there is")
+
+    def _check_slack(self) -> None:
+        self._check_token()
         if bool(self.slack_client_id) != bool(self.slack_client_secret.get_secret_value()):
             raise ValueError("SLACK_CLIENT_ID and SLACK_CLIENT_SECRET go together: set both or neither")
         app_token = self.slack_app_token.get_secret_value()
         if app_token and not app_token.startswith("xapp-"):
             raise ValueError("SLACK_APP_TOKEN must be an app-level token, which begins with xapp-")
-        if self.environment == "production":
-            self._production()
-        return self
 
     def _check_token(self) -> None:
         token = self.slack_bot_token.get_secret_value()
@@ -107,19 +115,26 @@ class Settings(BaseSettings):
         if token and not token.startswith("xoxb-"):
             raise ValueError("SLACK_BOT_TOKEN is no bot token: they begin with xoxb-")
 
-    def _production(self) -> None:
-        needed = {
-            "SLACK_SIGNING_SECRET (or SLACK_APP_TOKEN for Socket Mode)": self.slack_signing_secret.get_secret_value()
-            or self.slack_app_token.get_secret_value(),
-            "SLACK_BOT_TOKEN (one workspace) or SLACK_CLIENT_ID and SLACK_CLIENT_SECRET (many)": self.slack_bot_token.get_secret_value()
-            or (self.slack_client_id and self.slack_client_secret.get_secret_value()),
-            "DATABASE_URL": self.database_url,
-        }
-        if self.slack_client_id and not self.encryption_keys.get_secret_value():
-            needed["THREADLINE_ENCRYPTION_KEYS (tokens of workspaces are stored encrypted)"] = ""
-        missing = [name for name, value in needed.items() if not value]
+    def _check_needed(self) -> None:
+        """What a production process can't do without. Raises ValueError."""
+        missing = [name for name, value in self._needed().items() if not value]
         if missing:
             raise ValueError(f"not set: {'; '.join(missing)}. For development, use ./dev run, which needs none of them")
+
+    def _needed(self) -> dict[str, str]:
+        """Names of settings, in words, to what they are set to."""
+        secret, app_token = self.slack_signing_secret.get_secret_value(), self.slack_app_token.get_secret_value()
+        by_oauth = self.slack_client_id and self.slack_client_secret.get_secret_value()
+        needed = {
+            "SLACK_SIGNING_SECRET (or SLACK_APP_TOKEN for Socket Mode)": secret or app_token,
+            "SLACK_BOT_TOKEN (one workspace) or SLACK_CLIENT_ID and SLACK_CLIENT_SECRET (many)": self.slack_bot_token.get_secret_value()
+            or by_oauth,
+            "DATABASE_URL": self.database_url,
+        }
+        if self.slack_client_id:
+            keys = self.encryption_keys.get_secret_value()
+            needed["THREADLINE_ENCRYPTION_KEYS (tokens of workspaces are stored encrypted)"] = keys
+        return needed
 
     def make_data_dir(self) -> Path:
         """The data directory, made if it is not there. Raises SettingsError."""
@@ -139,6 +154,13 @@ class Settings(BaseSettings):
         return f"{self.data_dir}/threadline.db"
 
 
+class OperatorSettings(Settings):
+    """What an operator's commands are told: they talk to the database and the bus, and to nobody else."""
+
+    def _needed(self) -> dict[str, str]:
+        return {"DATABASE_URL": self.database_url}
+
+
 def _check_url(name: str, url: str) -> None:
     try:
         urlsplit(url).port  # noqa: B018 — reading it checks it
@@ -147,9 +169,18 @@ def _check_url(name: str, url: str) -> None:
 
 
 def load_settings(**overrides: object) -> Settings:
-    """Settings from the environment. Raises SettingsError."""
+    """Settings of a process that serves, from the environment. Raises SettingsError."""
+    return _loaded(Settings, overrides)
+
+
+def load_operator_settings() -> Settings:
+    """Settings of an operator's command, from the environment. Raises SettingsError."""
+    return _loaded(OperatorSettings, {})
+
+
+def _loaded(kind: type[Settings], overrides: dict[str, Any]) -> Settings:
     try:
-        return Settings(**overrides)  # type: ignore[arg-type]
+        return kind(**overrides)
     except ValidationError as error:
         problems = "; ".join(_problem(each) for each in error.errors())
         raise SettingsError(problems) from None

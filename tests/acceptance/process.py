@@ -15,8 +15,10 @@ from agent.models.base import ModelEvent, ModelRequest
 from agent.tools import Tool, ToolContext
 from bot import roles
 from bot.cli import main
+from bot.dev import tool_faults
 from bot.render.posting import Posting
 from bot.service import Service
+from bot.settings import Settings
 
 TRACE = os.environ.get("THREADLINE_TEST_TRACE", "")
 KILL_AT = int(os.environ.get("THREADLINE_TEST_KILL", "0"))
@@ -93,11 +95,18 @@ def _pointed_tool(tool: Tool) -> None:
     object.__setattr__(tool, "function", pointed)
 
 
-class PointedService(Service):
+class FaultyService(Service):
+    """The service whose tools the local Slack may slow or fail."""
+
+    def __init__(self, settings: Settings, **options: Any) -> None:
+        super().__init__(settings, **{**options, "before_tool": tool_faults(settings.slack_api_url)})
+
+
+class PointedService(FaultyService):
     """The service with points. Only what a worker does has them."""
 
-    def __init__(self, *arguments: Any, **options: Any) -> None:
-        super().__init__(*arguments, **options)
+    def __init__(self, settings: Settings, **options: Any) -> None:
+        super().__init__(settings, **options)
         for name in RUN_OPERATIONS:
             setattr(self.store, name, around(name, getattr(self.store, name)))
         setattr(self.store, "claim", _claimed(self.store.claim))  # noqa: B010 — as above
@@ -113,8 +122,9 @@ class PointedService(Service):
 
 
 def run() -> None:
+    setattr(roles, "Service", FaultyService)  # noqa: B010 — a typed assignment would say that tests replace it
     if sys.argv[1:] == ["worker"] and (KILL_AT or TRACE):
-        setattr(roles, "Service", PointedService)  # noqa: B010 — a typed assignment would say that tests replace it
+        setattr(roles, "Service", PointedService)  # noqa: B010 — as above
         original = Posting.call
 
         async def call(self: Posting, request: Any, **about: Any) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from agent.feedback import Feedback, feedback_since, rated
-from bot.roles import list_feedback
+from bot.operators import list_feedback
 from tests.bot.bench import HARBOR, NORTHWIND, Bench
 from tests.bot.test_dev import command
 

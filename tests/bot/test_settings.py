@@ -57,6 +57,10 @@ def test_production_starts_with_what_it_needs() -> None:
         ({"REDIS_URL": "localhost:6379"}, "REDIS_URL must begin with redis://"),
         ({"OTEL_EXPORTER_OTLP_ENDPOINT": "collector:4317"}, "OTEL_EXPORTER_OTLP_ENDPOINT must begin with http://"),
         ({"THREADLINE_PUBLIC_URL": "threadline.example.com"}, "THREADLINE_PUBLIC_URL must begin with https://"),
+        ({"ANTHROPIC_BASE_URL": "proxy.internal"}, "ANTHROPIC_BASE_URL must begin with https://"),
+        ({"OPENAI_BASE_URL": "localhost:8000/v1"}, "OPENAI_BASE_URL must begin with https://"),
+        ({"OPENAI_BASE_URL": "http://[::1"}, "OPENAI_BASE_URL is no URL"),
+        ({"THREADLINE_PUBLIC_URL": "https://threadline.example.com:https"}, "THREADLINE_PUBLIC_URL is no URL"),
         ({"SLACK_BOT_TOKEN": "hello"}, "SLACK_BOT_TOKEN is no bot token: they begin with xoxb-"),
         ({"SLACK_BOT_TOKEN": "xoxe.xoxb-1-abc"}, "SLACK_BOT_TOKEN is one that expires"),
         ({"THREADLINE_TENANT_CONCURRENCY": "50"}, "THREADLINE_TENANT_CONCURRENCY is more than THREADLINE_CONCURRENCY"),
@@ -112,3 +116,30 @@ def test_the_command_says_it_in_one_line(role: str, tmp_path: Path) -> None:
     assert ended.returncode == 2
     assert ended.stderr.startswith("threadline: not set: SLACK_SIGNING_SECRET (or")
     assert len(ended.stderr.splitlines()) == 1
+
+
+@pytest.mark.process
+def test_an_operator_needs_the_database_and_no_secret(tmp_path: Path, engine_database: str) -> None:
+    environment = {
+        "PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "DATABASE_URL": engine_database, "THREADLINE_DATA_DIR": str(tmp_path / "none"),
+        "THREADLINE_MODEL": "anthropic:claude",
+    }  # fmt: skip
+
+    def doctor(**environment: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "bot.cli", "doctor"], env=environment, capture_output=True, text=True, timeout=60, check=False
+        )  # fmt: skip
+
+    ended = doctor(**environment)
+    assert (ended.returncode, ended.stdout) == (0, "all runs are well\n"), ended.stderr
+    assert not (tmp_path / "none").exists(), "and leaves no key behind"
+    assert doctor(**{**environment, "DATABASE_URL": ""}).stderr.startswith("threadline: not set: DATABASE_URL")
+
+
+@pytest.mark.process
+def test_the_local_slack_is_no_part_of_what_is_deployed(tmp_path: Path) -> None:
+    asked = "import sys, bot.cli, bot.roles, bot.operators; print([each for each in sys.modules if 'emulator' in each or each == 'bot.dev'])"
+    ended = subprocess.run(
+        [sys.executable, "-c", asked], capture_output=True, text=True, timeout=60, check=True
+    )  # fmt: skip
+    assert ended.stdout == "[]\n"
