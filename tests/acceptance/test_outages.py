@@ -73,6 +73,7 @@ async def test_a_worker_paused_past_its_lease_writes_nothing_when_it_revives(sta
     paused.send(signal.SIGSTOP)
     await stack.start("worker")
     await stack.answered(root)
+    await stack.settled()  # the answer is seen before its run has ended
     (before,) = await stack.store.runs(tenant=TENANT)
     paused.send(signal.SIGCONT)
 
