@@ -37,18 +37,21 @@ class Preferences(BaseModel):
     """Above it, whoever asked for a change may not be the one who approves it."""
     spend_cap_micros: int | None = Field(None, ge=0)
     """What the daily budgets of all active campaigns may come to."""
+    bots: tuple[str, ...] = Field((), max_length=100)
+    """Other bots that may ask the agent, by their user ids."""
     version: int = 0
     by_user: str = ""
     at: datetime | None = None
 
     @model_validator(mode="after")
     def _once(self) -> Self:
-        if len(set(self.approvers)) != len(self.approvers):
-            raise ValueError("the same approver twice")
+        for name, people in (("approver", self.approvers), ("bot", self.bots)):
+            if len(set(people)) != len(people):
+                raise ValueError(f"the same {name} twice")
         return self
 
 
-SET = {"guidance", "approvers", "alone_limit_micros", "spend_cap_micros"}
+SET = {"guidance", "approvers", "alone_limit_micros", "spend_cap_micros", "bots"}
 """What people set; the rest says when and by whom."""
 
 

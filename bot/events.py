@@ -28,7 +28,7 @@ FAR_S = 32_503_680_000
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """A person said something. `addressed`: in a direct message, or with a mention of the bot; `elsewhere`: to somebody else.
+    """A person, or another `bot`, said something. `addressed`: in a direct message, or with a mention of the bot; `elsewhere`: to somebody else.
 
     `outside`: as far as the event tells, the person is of another company, in a channel shared with it.
     """
@@ -41,6 +41,7 @@ class Said:
     elsewhere: bool = False
     outside: bool = False
     files: tuple[File, ...] = ()
+    bot: bool = False
 
     @property
     def line(self) -> bool:
@@ -49,8 +50,8 @@ class Said:
 
     @property
     def stop(self) -> bool:
-        """Whether it says nothing but to stop."""
-        return not self.files and self.text.strip(" \t\n.!,").casefold() in STOP_WORDS
+        """Whether a person says nothing but to stop."""
+        return not self.bot and not self.files and self.text.strip(" \t\n.!,").casefold() in STOP_WORDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +141,7 @@ def revoked_teams(envelope: Envelope) -> tuple[str, ...]:
 
 
 def read(envelope: Envelope, *, bot_user_id: str, bot_id: str) -> Inbound | None:
-    """What an envelope says, or None if it is nothing for us: bots (ourselves included), unknown types, malformed ones."""
+    """What an envelope says, or None if it is nothing for us: our own words, unknown types, malformed ones."""
     event = _mapping(envelope.get("event"))
     tenant = tenant_of(envelope)
     kind = event.get("type")
@@ -157,7 +158,9 @@ def read(envelope: Envelope, *, bot_user_id: str, bot_id: str) -> Inbound | None
         return HomeOpened(user) if event.get("tab") == "home" and _fits(user, _ID) else None
     if event.get("subtype") in ("message_changed", "message_deleted"):
         return _changed(event, tenant, bot_user_id)
-    return _said(event, tenant, bot_user_id, app_id=str(envelope.get("api_app_id", "")), homes=_homes(envelope, tenant))
+    return _said(
+        event, tenant, bot_user_id, bot_id, app_id=str(envelope.get("api_app_id", "")), homes=_homes(envelope, tenant)
+    )
 
 
 def _homes(envelope: Envelope, tenant: str) -> set[Any]:
@@ -167,14 +170,15 @@ def _homes(envelope: Envelope, tenant: str) -> set[Any]:
     return {tenant, *(first[name] for name in ("team_id", "enterprise_id") if isinstance(first.get(name), str))}
 
 
-def _said(event: Envelope, tenant: str, bot_user_id: str, *, app_id: str, homes: set[Any]) -> Said | None:
+def _said(event: Envelope, tenant: str, bot_user_id: str, bot_id: str, *, app_id: str, homes: set[Any]) -> Said | None:
     user, channel, ts, subtype = (event.get(name) for name in ("user", "channel", "ts", "subtype"))
     root = event.get("thread_ts") or ts
     if not (_fits(user, _ID) and _fits(channel, _ID) and _fits(ts, _TS) and _fits(root, _TS)):
         return None
     if subtype is not None and subtype not in SPOKEN:
         return None
-    if _bots(event, bot_user_id) or (app_id and event.get("app_id") == app_id):
+    other_bot = bool(event.get("bot_id"))
+    if _ours(event, bot_user_id, bot_id) or (app_id and event.get("app_id") == app_id):
         return None
     raw = str(event.get("text") or "")
     direct = event.get("channel_type") == "im" or channel.startswith("D")
@@ -188,12 +192,13 @@ def _said(event: Envelope, tenant: str, bot_user_id: str, *, app_id: str, homes:
         elsewhere=not addressed and _TO_SOMEBODY.match(raw) is not None,
         outside=_outside(event, homes),
         files=files(event),
+        bot=other_bot,
     )
 
 
-def _bots(event: Envelope, bot_user_id: str) -> bool:
-    """Whether a program wrote it, ourselves included. Slackbot's words are the system's."""
-    return bool(event.get("bot_id")) or event.get("user") in (bot_user_id, "USLACKBOT", "USLACK")
+def _ours(event: Envelope, bot_user_id: str, bot_id: str) -> bool:
+    """Whether we wrote it, or the system: Slackbot's words are its."""
+    return event.get("user") in (bot_user_id, "USLACKBOT", "USLACK") or bool(bot_id and event.get("bot_id") == bot_id)
 
 
 def _outside(event: Envelope, homes: set[Any]) -> bool:
@@ -212,7 +217,7 @@ def _changed(event: Envelope, tenant: str, bot_user_id: str) -> Changed | None:
     if not (_fits(channel, _ID) and _fits(ts, _TS) and _fits(root, _TS)):
         return None
     gone = deleted or message.get("subtype") == "tombstone"
-    if _bots(message, bot_user_id):
+    if message.get("bot_id") or _ours(message, bot_user_id, ""):
         return None
     if not gone and message.get("text") == before.get("text"):
         return None  # unfurls and language detection send the same text again

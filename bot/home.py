@@ -125,6 +125,7 @@ def _settings(now: Preferences, account: Account) -> list[Block]:
         f"*Account:* {quoted(account.name)} ({quoted(account.id)}), {quoted(account.time_zone)}",
         f"*Who approves:* {approvers}",
         f"*One may approve alone what they asked for, up to:* {shown_amount(now.alone_limit_micros, currency, none='no limit')}",
+        f"*Other apps that may ask me:* {', '.join(f'<@{each}>' for each in now.bots) or 'none'}",
         f"*Spend cap:* {shown_amount(now.spend_cap_micros, currency, none='none')}",
     ]
     changed = f"Last changed by <@{now.by_user}>." if now.by_user else "Nobody has set anything yet."

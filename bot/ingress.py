@@ -11,6 +11,7 @@ from agent.messages import MESSAGES, PARTS, Transcript, arrived, joins, withdraw
 from agent.models.base import Message, Person, Text
 from agent.stops import Stopper
 from bot.bodies import Envelope
+from bot.bots import Bots
 from bot.checkups import Checkups
 from bot.clients import Clients, Credentials, CredentialsUnavailableError, works
 from bot.events import (
@@ -69,6 +70,7 @@ class Ingress:
         self._commands = commands
         self._home = home
         self._overheard = Overheard(engine.store)
+        self._bots = Bots(engine.store)
         self._lines = Lines(engine, turn=agent.turn.id)
 
     async def accept(self, envelope: Envelope) -> None:
@@ -124,6 +126,8 @@ class Ingress:
     async def _said(self, said: Said) -> None:
         key = f"message:{said.thread.channel}:{said.id}"
         if await self._dedup.done(said.thread.tenant, key):
+            return
+        if said.bot and not await self._bots.admits(said):
             return
         if (given := self._commands.read(said)) is not None:
             await self._commands.start(self._engine, given)

@@ -90,6 +90,10 @@ def settings_view(now: Preferences, currency: str) -> View:
             "spend_cap", f"Cap on all daily budgets together, in {currency}", initial=_amount(now.spend_cap_micros, currency), limit=20,
             hint="What the daily budgets of all active campaigns may come to. Empty: no cap.",
         ),
+        people_input(
+            "bots", "Which other apps may ask me?", initial=now.bots,
+            hint="Their bots, which have to mention me. They approve nothing. Empty: I answer people alone.",
+        ),
     ]  # fmt: skip
     return modal(SETTINGS, "Threadline settings", blocks, submit="Save", metadata=str(now.version))
 
@@ -112,6 +116,7 @@ def read_settings(view: View, currency: str) -> Preferences:
     return Preferences(
         guidance=text_of(view, "guidance")[:GUIDANCE_LIMIT],
         approvers=people_of(view, "approvers")[:100],
+        bots=people_of(view, "bots")[:100],
         version=int(version),
         **amounts,
     )

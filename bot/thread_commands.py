@@ -66,9 +66,9 @@ class ThreadCommands:
     def read(self, said: Said) -> Given | None:
         """The command, if it is one. At the head of a channel only a mention makes it ours: other apps have such commands, too.
 
-        What a stranger of a shared channel writes is talk: their commands are those of their own workspace.
+        What a stranger of a shared channel writes is talk: their commands are those of their own workspace. So is what a bot writes.
         """
-        if said.outside or (said.thread.root == said.id and not said.addressed):
+        if said.outside or said.bot or (said.thread.root == said.id and not said.addressed):
             return None
         found = _COMMAND.fullmatch(said.text.strip())
         if found is None or found["name"] not in self._commands.names:

@@ -57,7 +57,10 @@ CASES: dict[int, tuple[str, ...]] = {
         f"{LISTENING}::test_a_deletion_of_what_was_taken_in_takes_the_words_away_and_is_told",
     ),
     13: (f"{LISTENING}::test_bots_are_not_answered_however_often_they_mention_us",),
-    14: (f"{LISTENING}::test_bots_are_not_answered_however_often_they_mention_us",),
+    14: (
+        f"{LISTENING}::test_bots_are_not_answered_however_often_they_mention_us",
+        f"{LISTENING}::test_one_that_an_admin_has_allowed_is_answered_until_nobody_else_has_said_anything",
+    ),
     15: (f"{DELIVERY}::test_a_stream_that_runs_out_at_any_piece_loses_and_doubles_none",),
     16: (f"{DELIVERY}::test_pressing_stop_ends_the_showing_and_posts_no_error",),
     17: (f"{DELIVERY}::test_the_status_is_taken_back_with_the_answer",),

@@ -99,13 +99,19 @@ def test_what_people_say_has_few_subtypes(subtype: str | None) -> None:
     "changes",
     [
         {"subtype": "bot_message"}, {"subtype": "channel_join"}, {"subtype": "channel_topic"}, {"subtype": "message_replied"},
-        {"subtype": "me_message_of_next_year"}, {"subtype": ""}, {"subtype": 5}, {"bot_id": "B0"}, {"bot_id": "B0OTHER"}, {"user": BOT},
+        {"subtype": "me_message_of_next_year"}, {"subtype": ""}, {"subtype": 5}, {"bot_id": "B0"}, {"bot_id": "B0OTHER", "user": None}, {"user": BOT},
         {"user": "USLACKBOT"}, {"user": "USLACK"}, {"user": None}, {"user": ""}, {"app_id": "A0THREADLINE"}, {"ts": None},
         {"ts": "now"}, {"channel": None}, {"channel": "C0:1"}, {"thread_ts": "x"}, {"type": "reaction_added"}, {"type": None},
     ],
 )  # fmt: skip
 def test_bots_and_messages_about_messages_say_nothing(changes: Json) -> None:
     assert said(**changes) is None
+
+
+def test_another_bots_words_are_known_for_a_bots() -> None:
+    found = said(bot_id="B0OTHER", text="stop")
+    assert found is not None
+    assert (found.bot, found.stop) == (True, False)
 
 
 def test_an_edit_replaces_what_was_said() -> None:

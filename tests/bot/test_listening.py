@@ -11,7 +11,9 @@ import pytest
 from agent.history import UNREAD
 from agent.messages import MESSAGES, Transcript
 from agent.models.base import Finished, Message, ModelEvent, ModelRequest, Text, TextDelta
+from agent.preferences import PreferenceBook, Preferences
 from agent.thread import Thread
+from bot.bots import IN_A_ROW
 from bot.emulator.messages import Message as SlackMessage
 from bot.emulator.workspace import Channel, User
 from bot.ingress import before
@@ -428,6 +430,48 @@ class TestStrangers:
             for kind in ("message", "app_mention"):
                 assert (await bench.post_json(envelope({**event, **author, "type": kind}))).status == 200
         assert await bench.service.engine.runs(tenant=NORTHWIND) == []
+
+    async def test_one_that_an_admin_has_allowed_is_answered_until_nobody_else_has_said_anything(
+        self, bench: Bench
+    ) -> None:
+        """Case 14: two bots that answer each other stop by themselves."""
+        await PreferenceBook(bench.service.store).change(NORTHWIND, Preferences(bots=("U0OTHER",)), by="U0ADA")
+
+        async def asks(numbers: range, user: str = "U0OTHER", **more: str) -> None:
+            for number in numbers:
+                event = message_event(
+                    f"<@{BOT}> ok", ts=later(ROOT, number), channel=CHANNEL, user=user, thread_ts=ROOT
+                )
+                for kind in ("message", "app_mention"):
+                    sent = envelope({**event, **more, "type": kind}, event_id=f"Ev{number}{kind}")
+                    assert (await bench.post_json(sent)).status == 200
+
+        async def taken() -> list[str]:
+            rows = await bench.service.store.read(
+                Select(MESSAGES, {"tenant": NORTHWIND, "role": "user"}, order=("id",))
+            )
+            return [row["author"]["id"] for row in rows if not row["notice"]]
+
+        await asks(range(20), bot_id="B0OTHER")
+        assert await taken() == ["U0OTHER"] * IN_A_ROW
+        await asks(range(20, 22), "U0STRANGE", bot_id="B0STRANGE")
+        assert await taken() == ["U0OTHER"] * IN_A_ROW, "one that is not allowed is not heard at all"
+        await asks(range(30, 31), "U0ADA")
+        await asks(range(31, 51), bot_id="B0OTHER")
+        assert await taken() == ["U0OTHER"] * IN_A_ROW + ["U0ADA"] + ["U0OTHER"] * IN_A_ROW
+        await bench.idle()
+
+    @pytest.mark.parametrize("text", ["and the week before?", "!campaigns", "stop"])
+    async def test_an_allowed_one_has_to_mention_us_and_gives_no_commands(self, bench: Bench, text: str) -> None:
+        await PreferenceBook(bench.service.store).change(NORTHWIND, Preferences(bots=("U0OTHER",)), by="U0ADA")
+        root = await bench.asked("@Threadline hello")
+        await bench.answer(root)
+        before = len(await bench.idle())
+        event = message_event(
+            text, ts=later(root, 1), channel=CHANNEL, user="U0OTHER", thread_ts=root, bot_id="B0OTHER"
+        )
+        assert (await bench.post_json(envelope(event))).status == 200
+        assert len(await bench.idle()) == before
 
 
 class TestTheWordStop:
