@@ -110,6 +110,21 @@ async def test_a_bot_searches_on_behalf_of_whoever_just_spoke_to_it(config: Emul
     assert [one["results"]["messages"][0]["channel_name"] for one in (first, second)] == ["campaigns", "general"]
 
 
+async def test_a_search_finds_only_what_the_person_may_read(config: EmulatorConfig, sink: Sink) -> None:
+    private = replace(config, scopes=(*config.scopes, "search:read.private"))
+    async with Emulator(private) as emulator, EmulatorClient(emulator.url) as people:
+        await people.post_message("#planning", "@ben", "a secret budget")
+        found = []
+        for name in ("@ada", "@chloe"):
+            await people.post_message("#campaigns", name, "@Threadline what is secret?")
+            await settled(people)
+            token = sink.events("app_mention")[-1]["event"]["assistant_thread"]["action_token"]
+            args = {"query": "budget", "action_token": token, "channel_types": "private_channel"}
+            answer = await client(emulator).api_call("assistant.search.context", json=args)
+            found.append(len(answer["results"]["messages"]))
+    assert found == [1, 0]
+
+
 async def test_no_token_for_a_search_comes_with_the_apps_own_words(
     web_api: AsyncWebClient, people: EmulatorClient, sink: Sink
 ) -> None:
