@@ -101,6 +101,15 @@ class EmulatorClient:
         asked = {"channel": channel, "thread_ts": thread_ts, "user": user}
         return list((await self._call("POST", "stop", json=asked))["streams"])
 
+    async def add_person(self, handle: str, real_name: str, **about: Any) -> str:
+        """Somebody who joins; `about` is `team`, `timezone`, `title`, `is_admin`. Returns their id."""
+        asked = {"handle": handle, "real_name": real_name, **about}
+        return str((await self._call("POST", "people", json=asked))["user"])
+
+    async def add_channel(self, user: str, name: str, **about: Any) -> str:
+        """A channel that `user` makes; `about` is `private`, `topic`, `members`. Returns its id."""
+        return str((await self._call("POST", "channels", json={"user": user, "name": name, **about}))["channel"])
+
     async def open_group(self, user: str, people: list[str]) -> str:
         """Begin a conversation of `user`, `people` and the app; returns its channel's id."""
         return str((await self._call("POST", "groups", json={"user": user, "people": people}))["channel"])

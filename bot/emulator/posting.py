@@ -139,6 +139,8 @@ def _events(slack: Slack, message: Message) -> list[Json]:
 
 
 def _mentions_app(slack: Slack, message: Message, channel: Channel) -> bool:
-    """In a direct message Slack sends no `app_mention`; an app's own words mention nobody."""
+    """In a direct message Slack sends no `app_mention`; an app's own words mention nobody, nor does the note that it has joined."""
     bot = slack.workspaces[channel.team_id].bot_user_id
+    if message.subtype.startswith("channel_"):
+        return False
     return channel.kind != "im" and not message.bot_id and f"<@{bot}>" in message.text

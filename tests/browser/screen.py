@@ -57,4 +57,5 @@ class Screen:
         directory = os.environ.get("THREADLINE_PICTURES")
         if directory:
             Path(directory).mkdir(parents=True, exist_ok=True)
+            await self.page.mouse.move(0, 0)
             await self.page.screenshot(path=f"{directory}/{name}.png", animations="disabled", caret="hide")

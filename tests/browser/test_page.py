@@ -44,6 +44,7 @@ async def test_a_report_comes_with_a_table_and_a_chart(screen: Screen) -> None:
     await screen.channel.locator(".data-table").first.wait_for()
     await screen.channel.locator(".chart svg").first.wait_for()
     await screen.bench.idle()
+    await screen.channel.get_by_role("article").last.evaluate("message => message.scrollIntoView()")
     await screen.picture("report")
 
 

@@ -132,6 +132,20 @@ async def test_a_group_message_is_begun_with_people_of_the_workspace(screen: Scr
     await screen.bench.idle()
 
 
+async def test_a_channel_is_created_and_the_app_invited(screen: Screen) -> None:
+    await screen.page.get_by_role("button", name="Create a channel").click()
+    await screen.dialog.get_by_label("Name").type("Spring Launch")
+    await screen.dialog.get_by_role("button", name="Create").click()
+    await screen.channel.get_by_role("heading", name="spring-launch").first.wait_for()
+    await screen.sees("Threadline is not here yet.", where=screen.channel)
+    await screen.write("/invite @Threadline ")
+    await screen.sees("has joined the channel", where=screen.channel)
+    await screen.write("@Threadline what can you do? ")
+    await screen.open_thread()
+    await screen.sees("campaigns", where=screen.thread)
+    await screen.bench.idle()
+
+
 async def test_a_reply_can_also_be_sent_to_the_channel(screen: Screen) -> None:
     message = await said_by_ada(screen, "a question for Ben")
     await message.hover()
@@ -166,6 +180,7 @@ async def test_the_agents_pane_answers_beside_a_channel_and_knows_which(screen: 
     await pane.get_by_role("button", name="Best and worst").click()
     await screen.sees("ROAS", where=pane)
     await screen.bench.idle()
+    await pane.get_by_role("log").evaluate("log => log.scrollTo(0, 0)")
     await screen.picture("agent")
     await screen.go("general")
     await screen.sees("general", where=screen.channel)

@@ -5,6 +5,7 @@ from typing import Any
 from urllib.parse import parse_qs
 
 import pytest
+from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.emulator import ControlError, Emulator, EmulatorClient
@@ -105,3 +106,34 @@ def test_a_link_with_a_label_is_typed_as_its_address() -> None:
     assert retyped("<https://x.example|here> &lt;3 <@U1|ada>", lambda user_id: f"name of {user_id}") == (
         "https://x.example <3 @name of U1"
     )
+
+
+async def test_somebody_new_is_in_general_and_has_the_app_to_talk_to(
+    people: EmulatorClient, web_api: AsyncWebClient, sink: Sink
+) -> None:
+    user = await people.add_person("fay", "Fay Stone", timezone="Europe/Lisbon", title="Intern")
+    await people.post_message("#general", "@fay", "hello all")
+    await people.post_message("dm:@fay", "@fay", "hello")
+    await settled(people)
+    assert (await web_api.users_info(user=user))["user"]["tz"] == "Europe/Lisbon"
+    assert {body["event"]["user"] for body in sink.events("message")} == {user}
+    with pytest.raises(ControlError, match="somebody called @fay"):
+        await people.add_person("fay", "Another Fay")
+    with pytest.raises(ControlError, match="is no time zone"):
+        await people.add_person("gus", "Gus Hill", timezone="Mars/Base")
+
+
+async def test_a_channel_is_made_without_the_app_until_it_is_invited(
+    people: EmulatorClient, web_api: AsyncWebClient, sink: Sink
+) -> None:
+    channel = await people.add_channel("@ada", "launch", private=True, members=["@ben"])
+    await people.post_message("#launch", "@ben", "@Threadline hi")
+    with pytest.raises(SlackApiError, match="channel_not_found"):
+        await web_api.conversations_info(channel=channel)
+    await people.command("#launch", "@ada", "/invite", "@Threadline")
+    await people.post_message("#launch", "@ben", "@Threadline hi again")
+    await settled(people)
+    assert [body["event"]["channel"] for body in sink.events("app_mention")] == [channel]
+    assert (await web_api.conversations_info(channel=channel))["channel"]["is_private"] is True
+    with pytest.raises(ControlError, match="There is a channel #launch"):
+        await people.add_channel("@ada", "launch")

@@ -5,7 +5,7 @@ import binascii
 
 from aiohttp import web
 
-from bot.emulator import dialogs, people, posting
+from bot.emulator import dialogs, people
 from bot.emulator.commands import run_command
 from bot.emulator.control import requests
 from bot.emulator.control.requests import body
@@ -84,29 +84,6 @@ async def stop(slack: Slack, request: web.Request) -> Json:
     asked = await body(request, requests.Stop)
     channel, user = find_place(slack, asked.channel, asked.user)
     return {"streams": people.stop_agent(slack, channel, user, asked.thread_ts)}
-
-
-async def open_group(slack: Slack, request: web.Request) -> Json:
-    """The conversation of some people and the app, which is begun when there is none yet."""
-    asked = await body(request, requests.Group)
-    user = find_user(slack, asked.user)
-    workspace = slack.workspaces[user.team_id]
-    ids = [user.id, *(found.id for name in asked.people if (found := workspace.user_named(name)))]
-    if len(ids) != len(asked.people) + 1:
-        raise BadRequestError(f"Not all of {', '.join(asked.people)} are in {workspace.name}.")
-    channel = workspace.group_message(ids)
-    slack.updates.publish("channel", channel=channel.id)
-    return {"channel": channel.id}
-
-
-async def add_member(slack: Slack, request: web.Request) -> Json:
-    asked = await body(request, requests.Member)
-    channel = find_channel(slack, asked.channel)
-    guest = slack.workspaces[channel.team_id].user_named(asked.user)
-    if guest is None:
-        raise BadRequestError(f"There is no {asked.user!r} in that workspace.")
-    posting.join(slack, channel, guest.id)
-    return {"members": channel.members}
 
 
 async def open_home(slack: Slack, request: web.Request) -> Json:

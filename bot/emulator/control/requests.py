@@ -99,6 +99,27 @@ class Unfurl(Body):
     title: str = "A preview"
 
 
+class NewPerson(Body):
+    """Somebody who joins the workspace `team`; `timezone` is an IANA name."""
+
+    team: str = ""
+    handle: str = Field(pattern=r"^[a-z0-9._-]{1,21}$")
+    real_name: str = Field(min_length=1, max_length=80)
+    timezone: str = "Etc/UTC"
+    title: str = ""
+    is_admin: bool = False
+
+
+class NewChannel(Body):
+    """A channel that `user` makes and is the first member of."""
+
+    user: str
+    name: str = Field(pattern=r"^[\w-]{1,80}$")
+    private: bool = False
+    topic: str = ""
+    members: list[str] = []
+
+
 class ChannelChange(Body):
     """What an admin sets; what is left out stays."""
 

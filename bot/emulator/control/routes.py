@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 
 from aiohttp import web
 
-from bot.emulator.control import conversation, watching, world
+from bot.emulator.control import conversation, places, watching, world
 from bot.emulator.errors import BadRequestError
 from bot.emulator.slack import Slack
 from bot.emulator.workspace import Json
@@ -20,8 +20,8 @@ ROUTES: tuple[tuple[str, str, Handler], ...] = (
     ("POST", "actions", conversation.click),
     ("POST", "commands", conversation.command),
     ("POST", "stop", conversation.stop),
-    ("POST", "members", conversation.add_member),
-    ("POST", "groups", conversation.open_group),
+    ("POST", "members", places.add_member),
+    ("POST", "groups", places.open_group),
     ("POST", "home", conversation.open_home),
     ("POST", "context", conversation.change_context),
     ("POST", "unfurl", conversation.unfurl),
@@ -39,9 +39,11 @@ ROUTES: tuple[tuple[str, str, Handler], ...] = (
     ("DELETE", "faults", world.clear_faults),
     ("POST", "faults/take", world.take_fault),
     ("POST", "config", world.configure),
-    ("PATCH", "channels", world.change_channel),
+    ("POST", "people", places.add_person),
+    ("POST", "channels", places.add_channel),
+    ("PATCH", "channels", places.change_channel),
     ("GET", "state", world.get_state),
-    ("POST", "uninstall", world.uninstall),
+    ("POST", "uninstall", places.uninstall),
     ("GET", "sockets", world.get_sockets),
     ("POST", "sockets", world.trouble_sockets),
     ("GET", "updates", watching.updates),

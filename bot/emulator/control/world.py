@@ -11,7 +11,7 @@ from bot.emulator.control import requests
 from bot.emulator.control.requests import body
 from bot.emulator.errors import BadRequestError
 from bot.emulator.faults import Fault
-from bot.emulator.lookup import find_channel, find_message, find_user, find_workspace
+from bot.emulator.lookup import find_workspace
 from bot.emulator.rendering import EMOJI
 from bot.emulator.slack import Slack
 from bot.emulator.workspace import Channel, Json, Workspace
@@ -109,27 +109,6 @@ async def trouble_sockets(slack: Slack, request: web.Request) -> Json:
     """Tell the app's connections to go, cut them off, or let them hang half open."""
     asked = await body(request, requests.SocketTrouble)
     return {"count": await slack.deliveries.sockets.trouble(asked.kind, asked.id)}
-
-
-async def uninstall(slack: Slack, request: web.Request) -> Json:
-    asked = await body(request, requests.Removal)
-    workspace = find_workspace(slack, asked.team)
-    if asked.user and not find_user(slack, asked.user).is_admin:
-        raise BadRequestError(f"Only an admin of {workspace.name} can remove {slack.config.app_name}.")
-    slack.remove_app(workspace, error="account_inactive", tell=asked.tell, order=asked.order)
-    return {}
-
-
-async def change_channel(slack: Slack, request: web.Request) -> Json:
-    """Archive a channel, say who may post in it, or lock a thread: what an admin does."""
-    asked = await body(request, requests.ChannelChange)
-    channel = find_channel(slack, asked.channel)
-    channel.is_archived = channel.is_archived if asked.is_archived is None else asked.is_archived
-    channel.posting = asked.posting or channel.posting
-    if asked.lock_thread:
-        channel.locked_threads.append(find_message(slack, channel, asked.lock_thread).root_ts)
-    slack.updates.publish("channel", channel=channel.id)
-    return {"channel": asdict(channel)}
 
 
 def _envelope(slack: Slack, workspace: Workspace, event: Json, event_id: str | None) -> Json:

@@ -25,6 +25,15 @@ export async function choosePeople(title, label) {
   return answer === "yes" ? JSON.parse(field.dataset.value) : [];
 }
 
+// The name of a channel to be made, as Slack writes it, and whether it is private; null when they think better of it.
+export async function askForChannel() {
+  const name = el("input", { name: "name", placeholder: "e.g. plan-budget", maxLength: 80, oninput: () => (name.value = name.value.toLowerCase().replace(/[^\w-]+/g, "-")) });
+  const hidden = el("input", { type: "checkbox" });
+  const content = el("div", {}, el("label", { class: "field" }, el("span", { class: "name" }, "Name"), name), el("label", { class: "choice-row" }, hidden, "Private: only people who are invited see it"));
+  const answer = await asked("Create a channel", content, el("button", { value: "no" }, "Cancel"), el("button", { value: "yes", class: "primary" }, "Create"));
+  return answer === "yes" && name.value ? { name: name.value, private: hidden.checked } : null;
+}
+
 function asked(title, content, ...buttons) {
   const dialog = byId("dialog");
   dialog.replaceChildren(head(title), el("div", { class: "dialog-body" }, content), el("form", { class: "choice", method: "dialog" }, ...buttons));

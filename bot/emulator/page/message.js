@@ -19,7 +19,8 @@ export function messageElement(message, { follows, inThread, openThread }) {
     message.ephemeral ? el("div", { class: "note only-you" }, "Only visible to you") : null,
     follows ? null : byline(message),
     body,
-    message.edited ? el("span", { class: "note edited" }, "(edited)") : null,
+    // Slack says it of text, not of an app's blocks: a card that changes is not called edited.
+    message.edited && !(message.is_bot && message.blocks.length) ? el("span", { class: "note edited" }, "(edited)") : null,
     deliveryNote(message),
     endNote(message),
     reactions(message),

@@ -1,6 +1,6 @@
 // Workspaces, channels, people, the app, and who is looking.
 import { call } from "./api.js";
-import { choosePeople } from "./dialogs.js";
+import { askForChannel, choosePeople } from "./dialogs.js";
 import { avatar, byId, el, tool, trying } from "./dom.js";
 import { icon } from "./icons.js";
 import { bot, channels, directMessage, go, groups, me, others, people, store, title, workspace } from "./store.js";
@@ -13,7 +13,7 @@ export function drawSidebar() {
     "div",
     { class: "side" },
     el("div", { class: "workspace" }, workspacePicker()),
-    section("Channels", channels().map((one) => entry(one, sign(one), one.name))),
+    section("Channels", channels().map((one) => entry(one, sign(one), one.name)), tool("Create a channel", "attach", createChannel)),
     section("Direct messages", groups().map((one) => entry(one, el("span", { class: "number" }, String(others(one).length)), title(one))), workspace().installed && tool("New group message", "attach", startGroup)),
     section("Apps", workspace().installed && directMessage() ? [entry(directMessage(), avatar(bot().id), app.name)] : [installNote(app)]),
     personPicker(),
@@ -59,7 +59,17 @@ function section(name, entries, add = null) {
 async function startGroup() {
   const chosen = await choosePeople("New group message", `With ${store.state.app.name} and`);
   if (!chosen.length) return;
-  const opened = await trying(() => call("POST", "groups", { body: { user: store.me, people: chosen } }));
+  await arrive(() => call("POST", "groups", { body: { user: store.me, people: chosen } }));
+}
+
+async function createChannel() {
+  const asked = await askForChannel();
+  if (asked) await arrive(() => call("POST", "channels", { body: { user: store.me, ...asked } }));
+}
+
+// Make a conversation and go there.
+async function arrive(make) {
+  const opened = await trying(make);
   if (!opened) return;
   Object.assign(store, { state: (await trying(() => call("GET", "state"))) || store.state });
   go({ channel: opened.channel, thread: "", tab: "messages" });
