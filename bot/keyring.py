@@ -1,7 +1,9 @@
 """Encryption at rest: AES-256-GCM under a ring of keys. Tenant and column are associated data, so a value can't be moved to another row."""
 
 import base64
+import contextlib
 import os
+import secrets
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -29,7 +31,8 @@ class Keyring:
                     f"encryption key {key_id!r} must have an alphanumeric id and {KEY_BYTES} bytes, and has {len(key)}"
                 )
         self._keys = dict(keys)
-        self._current = next(iter(keys))
+        self.current = next(iter(keys))
+        """The id of the key that seals."""
 
     @classmethod
     def parse(cls, text: str) -> "Keyring":
@@ -54,16 +57,18 @@ class Keyring:
         """The ring of a development data directory, made at first use and readable only by its owner."""
         if not path.exists():
             path.parent.mkdir(parents=True, exist_ok=True)
-            handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-            with os.fdopen(handle, "w") as file:
-                file.write(f"dev:{base64.b64encode(os.urandom(KEY_BYTES)).decode()}")
+            _make_key(path)
         return cls.parse(path.read_text())
 
     def seal(self, text: str, *, tenant: str, column: str) -> str:
         """`v1.<key id>.<base64 of nonce and ciphertext>`."""
         nonce = os.urandom(NONCE_BYTES)
-        sealed = AESGCM(self._keys[self._current]).encrypt(nonce, text.encode(), _associated(tenant, column))
-        return f"{VERSION}.{self._current}.{base64.b64encode(nonce + sealed).decode()}"
+        sealed = AESGCM(self._keys[self.current]).encrypt(nonce, text.encode(), _associated(tenant, column))
+        return f"{VERSION}.{self.current}.{base64.b64encode(nonce + sealed).decode()}"
+
+    def is_current(self, sealed: str) -> bool:
+        """Whether a value was sealed with the key that seals now."""
+        return sealed.startswith(f"{VERSION}.{self.current}.")
 
     def open(self, sealed: str, *, tenant: str, column: str) -> str:
         """The text. Raises KeyringError if its key is gone, or if it was sealed for another tenant or column, or changed."""
@@ -81,6 +86,19 @@ class Keyring:
             raise KeyringError(
                 f"{column} of {tenant} can't be opened: it was changed, or sealed for another row"
             ) from None
+
+
+def _make_key(path: Path) -> None:
+    """Two processes that begin at once get one key: the file appears with its content, or was there first."""
+    own = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
+    handle = os.open(own, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        with os.fdopen(handle, "w") as file:
+            file.write(f"dev:{base64.b64encode(os.urandom(KEY_BYTES)).decode()}")
+        with contextlib.suppress(FileExistsError):
+            os.link(own, path)
+    finally:
+        own.unlink()
 
 
 def _associated(tenant: str, column: str) -> bytes:

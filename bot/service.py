@@ -57,6 +57,7 @@ from bot.ratings import Ratings
 from bot.refusals import Refusals
 from bot.removal import Removal
 from bot.render import SlackChannel
+from bot.resealing import Resealing
 from bot.rotation import Rotation
 from bot.settings import Settings
 from bot.settings_dialog import SettingsDialog
@@ -95,7 +96,7 @@ class Service:
         self.engine = Engine(
             store=self.store, pubsub=pubsub or make_pubsub(settings), worker=worker, clock=clock, concurrency=settings.concurrency,
             lease_s=settings.lease_s, beat_s=settings.beat_s, poll_s=settings.poll_s, deployment=settings.deployment,
-            exporters=make_exporters(settings), sweeps=(self._forget_departed, self._check_up), grace_s=settings.grace_s, retention=Retention(runs_days=settings.retention_days),
+            exporters=make_exporters(settings), sweeps=(self._forget_departed, self._check_up, self._reseal), grace_s=settings.grace_s, retention=Retention(runs_days=settings.retention_days),
             tenant_concurrency=settings.tenant_concurrency or max(1, settings.concurrency * 4 // 5),
         )  # fmt: skip
         keyring = keyring or make_keyring(settings)
@@ -109,6 +110,7 @@ class Service:
         self.credentials = make_credentials(settings, self.installs, met=self._met)
         removal = Removal(self.engine, self.installs)
         self.checkups = Checkups(self.store, self.credentials, removal.complete, api_url=settings.slack_api_url)
+        self.resealing = Resealing(self.store, keyring)
         self.refusals = Refusals(self.checkups)
         patience_s = settings.delivery_deadline_s / 2
         self.connections = Connections(timeout_s=patience_s)
@@ -160,6 +162,9 @@ class Service:
 
     async def _check_up(self) -> int:
         return await self.checkups.sweep()
+
+    async def _reseal(self) -> int:
+        return await self.resealing.sweep()
 
     async def _met(self, workspace: str) -> None:
         await self.checkups.enrol(workspace)

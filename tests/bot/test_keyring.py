@@ -86,3 +86,13 @@ def test_the_development_key_is_made_once_and_is_its_owners_alone(tmp_path: Path
     sealed = Keyring.of_file(path).seal(TOKEN, tenant="T1", column="token")
     assert Keyring.of_file(path).open(sealed, tenant="T1", column="token") == TOKEN
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_two_processes_that_begin_at_once_have_one_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each has looked, and seen no file."""
+    path = tmp_path / "encryption.key"
+    first = Keyring.of_file(path)
+    monkeypatch.setattr(Path, "exists", lambda self: False)
+    sealed = Keyring.of_file(path).seal(TOKEN, tenant="T1", column="token")
+    assert first.open(sealed, tenant="T1", column="token") == TOKEN
+    assert [each.name for each in tmp_path.iterdir()] == ["encryption.key"]
