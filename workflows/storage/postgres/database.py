@@ -28,6 +28,7 @@ UNREACHABLE = (
     asyncpg.exceptions.OperatorInterventionError,
     asyncpg.exceptions.InsufficientResourcesError,
     asyncpg.exceptions.TransactionRollbackError,
+    asyncpg.InternalClientError,  # a statement between the server's word that it ends an idle connection and the end itself
 )
 """Faults that may pass. What was asked may have been committed or not."""
 
