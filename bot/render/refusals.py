@@ -35,16 +35,14 @@ GONE = LOST.keys() | {
 LATER = {
     "external_channel_migrating",
     "fatal_error",
-    "file_update_failed",
     "internal_error",
     "messaging_processing_failed",
     "not_json",
     "request_timeout",
     "service_unavailable",
     "team_added_to_org",
-    "update_failed",
 }
-"""Slack's own trouble, that passes. Whether it did what it was asked is not known."""
+"""Slack's own trouble, that passes. Whether it did what it was asked is not known. What fails in one message or file alone is not among it."""
 LIMITED = {"message_limit_exceeded", "rate_limited", "ratelimited"}
 REFUSED_FORMS = {
     "invalid_attachments",
