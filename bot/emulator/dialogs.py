@@ -7,6 +7,7 @@ from bot.emulator.errors import NotFoundError
 from bot.emulator.ids import new_secret
 from bot.emulator.interactions import View
 from bot.emulator.people import interaction
+from bot.emulator.posting import with_block_ids
 from bot.emulator.slack import Slack
 from bot.emulator.workspace import Json, User
 
@@ -47,11 +48,15 @@ async def submit_view(slack: Slack, user: User, view_id: str, values: dict[str, 
     if reply.problem or answer.get("response_action") == "errors":
         return reply
     if answer.get("response_action") == "update" and isinstance(answer.get("view"), dict):
-        view.body, view.hash = answer["view"], new_secret("")[:12]
+        view.body, view.hash = _identified(answer["view"]), new_secret("")[:12]
         slack.updates.publish("view", user=user.id, view_id=view.id)
     else:
         close_view(slack, user, view_id)
     return reply
+
+
+def _identified(view: Json) -> Json:
+    return {**view, "blocks": with_block_ids(view.get("blocks", []))}
 
 
 def close_view(slack: Slack, user: User, view_id: str) -> None:

@@ -12,7 +12,7 @@ from bot.emulator.workspace import Json
 
 @dataclass(slots=True)
 class File:
-    """One file. `content` is None until its bytes have been uploaded; `channels` are those it was shared to."""
+    """One file. `content` is None until its bytes have been uploaded; `shared` are the timestamps of the messages that share it, by channel."""
 
     id: str
     team_id: str
@@ -21,11 +21,23 @@ class File:
     title: str
     created_s: int
     content: bytes | None = None
-    channels: list[str] = field(default_factory=list)
+    shared: dict[str, list[str]] = field(default_factory=dict)
+
+    @property
+    def channels(self) -> list[str]:
+        return list(self.shared)
+
+    def share(self, channel_id: str, ts: str) -> None:
+        self.shared.setdefault(channel_id, []).append(ts)
 
     @property
     def mimetype(self) -> str:
         return mimetypes.guess_type(self.name)[0] or "application/octet-stream"
+
+    def _shares(self, public: bool) -> Json:
+        """Where an app finds the timestamp that an upload does not tell it."""
+        chosen = {each: times for each, times in self.shared.items() if each.startswith("C") is public}
+        return {each: [{"ts": ts, "team_id": self.team_id} for ts in times] for each, times in chosen.items()}
 
     def wire(self, base_url: str) -> Json:
         """Slack's file object; its `url_private` wants the bearer token of an app in the same workspace."""
@@ -47,7 +59,13 @@ class File:
             "url_private": f"{private}/{quote(self.name)}",
             "url_private_download": f"{private}/download/{quote(self.name)}",
             "permalink": f"{base_url}/_emulator/files/{self.id}",
-            "channels": self.channels,
+            "editable": False,
+            "is_public": any(each.startswith("C") for each in self.channels),
+            "public_url_shared": False,
+            "channels": [each for each in self.channels if each.startswith("C")],
+            "groups": [each for each in self.channels if each.startswith("G")],
+            "ims": [each for each in self.channels if each.startswith("D")],
+            "shares": {kind: found for kind in ("public", "private") if (found := self._shares(kind == "public"))},
             "file_access": "visible",
         }
 

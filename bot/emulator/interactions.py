@@ -60,6 +60,11 @@ class View:
         return {
             "callback_id": "",
             "private_metadata": "",
+            "external_id": "",
+            "clear_on_close": False,
+            "notify_on_close": False,
+            "close": None,
+            "submit": None,
             "state": {"values": {}},
             **self.body,
             "id": self.id,

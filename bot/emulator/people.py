@@ -34,7 +34,7 @@ def say(
     message.client_msg_id = new_id("client-", 12)
     message.thread_ts = root.root_ts if root else None
     for file in files or []:
-        file.channels.append(channel.id)
+        file.share(channel.id, message.ts)
         message.files.append(file.wire(slack.url))
         message.subtype = "file_share"
     if root and broadcast:

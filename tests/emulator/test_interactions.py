@@ -171,7 +171,7 @@ async def test_a_modal_can_be_cancelled(web_api: AsyncWebClient, people: Emulato
 
 
 async def test_a_home_tab_is_published_unless_its_hash_is_old(web_api: AsyncWebClient, people: EmulatorClient) -> None:
-    view: dict[str, Any] = {"type": "home", "blocks": [{"type": "divider"}]}
+    view: dict[str, Any] = {"type": "home", "blocks": [{"type": "divider", "block_id": "d"}]}
     first = await web_api.views_publish(user_id="U0ADA", view=view)
     await web_api.views_publish(user_id="U0ADA", view=view, hash=first["view"]["hash"])
     with pytest.raises(SlackApiError, match="hash_conflict"):

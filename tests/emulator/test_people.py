@@ -58,6 +58,35 @@ async def test_a_submission_says_what_stands_in_each_field_as_slack_does(
     assert [state["type"] for state in states] == [element["type"] for element in FIELDS]
 
 
+async def test_a_field_without_a_block_id_gets_one_and_can_be_submitted(
+    emulator: Emulator, web_api: AsyncWebClient, people: EmulatorClient, sink: Sink
+) -> None:
+    text = {"type": "plain_text", "text": "One"}
+    block = {"type": "input", "label": text, "element": {"type": "plain_text_input", "action_id": "a"}}
+    view = {"type": "modal", "title": text, "submit": text, "blocks": [block]}
+    trigger = emulator.slack.interactions.new_trigger("T0NORTHWIND", "U0ADA")
+    shown = (await web_api.views_open(trigger_id=trigger, view=view))["view"]
+    [given] = shown["blocks"]
+    assert (shown["clear_on_close"], shown["notify_on_close"], shown["external_id"]) == (False, False, "")
+    await people.submit_view("@ada", shown["id"], {given["block_id"]: {"a": "yes"}})
+    payload = json.loads(parse_qs(sink.requests[-1].body.decode())["payload"][0])
+    assert payload["view"]["state"]["values"] == {
+        given["block_id"]: {"a": {"type": "plain_text_input", "value": "yes"}}
+    }
+
+
+async def test_a_file_says_where_it_was_shared(
+    emulator: Emulator, web_api: AsyncWebClient, people: EmulatorClient
+) -> None:
+    ts = await people.post_message("#campaigns", "@ada", "x", files={"a.csv": b"1"})
+    direct = await people.post_message("dm:@ada", "@ada", "y", files={"b.csv": b"1"})
+    first, second = [(await web_api.files_info(file=file.id))["file"] for file in emulator.slack.files.all()]
+    assert [one["ts"] for one in first["shares"]["public"]["C0CAMPAIGNS"]] == [ts]
+    assert (first["channels"], first["ims"], first["is_public"]) == (["C0CAMPAIGNS"], [], True)
+    assert [one["ts"] for one in second["shares"]["private"]["D0ADA"]] == [direct]
+    assert (second["channels"], second["ims"], second["is_public"]) == ([], ["D0ADA"], False)
+
+
 async def test_a_field_of_people_leaves_it_to_the_page_whom_it_offers(
     emulator: Emulator, web_api: AsyncWebClient, people: EmulatorClient
 ) -> None:

@@ -13,6 +13,8 @@ from bot.emulator.workspace import Channel, Json
 SCOPE_OF = {"channel": "channels", "group": "groups", "im": "im", "mpim": "mpim"}
 TYPE_OF = {"channel": "public_channel", "group": "private_channel", "im": "im", "mpim": "mpim"}
 COMMERCIAL_ROWS = 15
+CREATED_S = 1_700_000_000
+"""When every channel was made: nothing here depends on it."""
 T = TypeVar("T")
 READ = tuple(f"{kind}:read" for kind in SCOPE_OF.values())
 HISTORY = tuple(f"{kind}:history" for kind in SCOPE_OF.values())
@@ -25,6 +27,9 @@ def channel_wire(call: Call, channel: Channel) -> Json:
         "is_im": channel.kind == "im",
         "is_archived": channel.is_archived,
         "is_mpim": channel.kind == "mpim",
+        "is_org_shared": False,
+        "created": CREATED_S,
+        "updated": CREATED_S * 1000,
     }
     if channel.kind == "im":
         return {**common, "user": channel.other(call.installation.bot_user_id), "is_user_deleted": False}
@@ -39,6 +44,11 @@ def channel_wire(call: Call, channel: Channel) -> Json:
         "is_member": call.is_member(channel),
         "is_shared": bool(channel.shared_with),
         "is_ext_shared": bool(channel.shared_with),
+        "is_pending_ext_shared": False,
+        "pending_shared": [],
+        "previous_names": [],
+        "unlinked": 0,
+        "creator": channel.members[0] if channel.members else "",
         "shared_team_ids": [channel.team_id, *channel.shared_with],
         "connected_team_ids": channel.shared_with,
         "context_team_id": channel.team_id,
@@ -108,7 +118,8 @@ def members(call: Call) -> Json:
 def history(call: Call) -> Json:
     channel, within = _readable(call), _range(call)
     found = [m for m in call.slack.timeline.top_level(channel.id) if not m.ephemeral_for and within(m)]
-    return page(call, "messages", found[::-1], most=_most(call, 999), show=lambda m: _wire(call, m))
+    shown = page(call, "messages", found[::-1], most=_most(call, 999), show=lambda m: _wire(call, m))
+    return {**shown, "pin_count": 0, "channel_actions_ts": None, "channel_actions_count": 0}
 
 
 def replies(call: Call) -> Json:

@@ -93,7 +93,7 @@ def _share(call: Call, channel: Channel, files: list[File]) -> None:
     blocks = call.structure("blocks", "invalid_blocks_format")
     message.blocks = posting.with_block_ids(check_blocks(blocks)) if blocks else []
     for file in files:
-        file.channels.append(channel.id)
+        file.share(channel.id, message.ts)
     message.files = [file.wire(call.slack.url) for file in files]
     posting.post(call.slack, message)
 

@@ -21,7 +21,14 @@ def user_wire(call: Call, user: User) -> Json:
         "display_name": user.real_name,
         "display_name_normalized": user.real_name,
         "title": user.title,
-        "image_72": f"{call.slack.url}/_emulator/avatars/{user.id}.svg",
+        "first_name": user.real_name.partition(" ")[0],
+        "last_name": user.real_name.partition(" ")[2],
+        "status_text": "",
+        "status_emoji": "",
+        "status_expiration": 0,
+        "avatar_hash": user.id.lower(),
+        "team": user.team_id,
+        **{f"image_{px}": f"{call.slack.url}/_emulator/avatars/{user.id}.svg" for px in (24, 32, 48, 72, 192, 512)},
     }
     if "users:read.email" in call.installation.scopes and not user.is_bot:
         profile["email"] = f"{user.handle}@{call.workspace.domain}.example"
@@ -42,6 +49,7 @@ def user_wire(call: Call, user: User) -> Json:
         "name": user.handle,
         "deleted": False,
         "real_name": user.real_name,
+        "color": "9f69e7",
         "tz": user.timezone,
         "tz_label": local.tzname(),
         "tz_offset": int(offset.total_seconds()) if offset else 0,
@@ -63,7 +71,8 @@ def info(call: Call) -> Json:
 
 def list_users(call: Call) -> Json:
     users = list(call.workspace.users.values())
-    return page(call, "members", users, most=1000, show=lambda user: user_wire(call, user))
+    shown = page(call, "members", users, most=1000, show=lambda user: user_wire(call, user))
+    return {**shown, "cache_ts": int(call.slack.clock.now())}
 
 
 def lookup_by_email(call: Call) -> Json:

@@ -4,6 +4,7 @@ from bot.emulator.api.call import Call, Method
 from bot.emulator.errors import SlackError
 from bot.emulator.ids import new_secret
 from bot.emulator.interactions import View
+from bot.emulator.posting import with_block_ids
 from bot.emulator.surfaces import check_view
 from bot.emulator.workspace import Json
 
@@ -69,7 +70,7 @@ def _view(call: Call, kind: str = "modal", *, mine: View | None = None) -> Json:
     others = [one for one in (*views.views.values(), *views.homes.values()) if one is not mine]
     if name and any(one.body.get("external_id") == name and one.team_id == call.workspace.id for one in others):
         raise SlackError("duplicate_external_id")
-    return view
+    return {**view, "blocks": with_block_ids(view["blocks"])}
 
 
 METHODS = {
