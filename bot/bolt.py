@@ -1,7 +1,7 @@
 """Bolt, set up so that nothing is acknowledged before it is durable, and no event is dropped for want of a token."""
 
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 import structlog
@@ -12,7 +12,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.actions import BUTTONS, REASON, Decisions
 from bot.broadcasts import neutral
-from bot.clients import Clients, CredentialsUnavailableError
+from bot.clients import Clients, Credentials, CredentialsUnavailableError
 from bot.commands import Command, Commands
 from bot.home import EDIT, Home
 from bot.ingress import Ingress
@@ -24,7 +24,7 @@ from workflows.storage import StoreUnavailableError
 
 TENANT = "threadline.tenant"
 REACHED = "reached"
-"""Set in the context once a listener of ours has the request. What fails before that is a field of a type Slack never sends."""
+"""Set in the context once code of ours has the request. What fails before that is a field of a type Slack never sends."""
 
 AGAIN = "not stored; deliver it again"
 NOT_INSTALLED = "Threadline is not installed in this workspace any more. An admin can install it again."
@@ -62,20 +62,35 @@ def _authorize(clients: Clients) -> Callable[..., Awaitable[AuthorizeResult]]:
 
     async def authorize(enterprise_id: str | None, team_id: str | None, context: Any) -> AuthorizeResult | None:
         org_wide = bool(context.is_enterprise_install)
-        for tenant in filter(None, (enterprise_id, team_id) if org_wide else (team_id, enterprise_id)):
-            found = await clients.soon(tenant)  # an event has asked storage on its way here
-            if found is not None:
-                context[TENANT] = tenant
-                return AuthorizeResult(
-                    enterprise_id=enterprise_id,
-                    team_id=team_id,
-                    bot_user_id=found.bot_user_id,
-                    bot_id=found.bot_id,
-                    bot_token=found.token,
-                )
-        return None
+        tenants = list(filter(None, (enterprise_id, team_id) if org_wide else (team_id, enterprise_id)))
+        if not all(isinstance(each, str) for each in tenants):
+            raise TypeError("an id is no string")
+        try:
+            found = await _first(clients, tenants)
+        except Exception:
+            context[REACHED] = True  # whatever it is, it is ours
+            raise
+        if found is None:
+            return None
+        context[TENANT] = found.tenant
+        return AuthorizeResult(
+            enterprise_id=enterprise_id,
+            team_id=team_id,
+            bot_user_id=found.bot_user_id,
+            bot_id=found.bot_id,
+            bot_token=found.token,
+        )
 
     return authorize  # type: ignore[return-value] # Bolt takes None as "not installed"
+
+
+async def _first(clients: Clients, tenants: Sequence[str]) -> Credentials | None:
+    """Those of the first tenant that the app is installed as."""
+    for tenant in tenants:
+        found = await clients.soon(tenant)  # an event has asked storage on its way here
+        if found is not None:
+            return found
+    return None
 
 
 def _listen(bolt: AsyncApp, ingress: Ingress) -> None:

@@ -11,6 +11,7 @@ from agent.preferences import PreferenceBook, Preferences
 from agent.tools import Tool
 from bot.clients import Clients
 from bot.dialogs import Block, words
+from bot.oauth import SCOPES
 from bot.people import SlackPeople
 from bot.render.dates import moment
 from bot.render.text import quoted, shortened
@@ -40,7 +41,14 @@ class Home:
     """Publishes Home tabs."""
 
     def __init__(
-        self, store: Store, platform: AdPlatform, people: SlackPeople, clients: Clients, tools: Iterable[Tool]
+        self,
+        store: Store,
+        platform: AdPlatform,
+        people: SlackPeople,
+        clients: Clients,
+        tools: Iterable[Tool],
+        *,
+        install_url: str = "",
     ) -> None:
         self._store = store
         self._book = PreferenceBook(store)
@@ -48,6 +56,7 @@ class Home:
         self._people = people
         self._clients = clients
         self._tools = tuple(tools)
+        self._install_url = install_url
         self._showing: dict[tuple[str, str], asyncio.Task[None]] = {}
         self._again: set[tuple[str, str]] = set()
 
@@ -98,9 +107,22 @@ class Home:
         if await self._people.is_admin(tenant, user):
             button = {"type": "button", "action_id": EDIT, "text": {"type": "plain_text", "text": "Edit settings"}}
             blocks.append({"type": "actions", "elements": [button]})
+            blocks += await self._lacks(tenant)
         schedules = await self._store.schedules(tenant=tenant, limit=SCHEDULES + 1)
         blocks += [_header("Scheduled"), words(_schedules(schedules, person.time_zone))]
         return {"type": "home", "blocks": blocks}
+
+    async def _lacks(self, tenant: str) -> list[Block]:
+        """What the workspace has not granted of what this version needs: an installation keeps the scopes it was made with."""
+        granted = (await self._clients.credentials(tenant)).scopes
+        missing = sorted(set(SCOPES) - granted) if granted else []
+        if not missing:
+            return []
+        named = ", ".join(f"`{each}`" for each in missing)
+        again = f"<{self._install_url}|Install me again>" if self._install_url else "Install the app again"
+        return [
+            words(f":warning: This workspace has not allowed me {named}; what needs that fails. {again} to allow it.")
+        ]
 
 
 def _tools(tools: Sequence[Tool]) -> str:

@@ -143,7 +143,9 @@ class Service:
         self.guidance = guidance or Guidance()
         self.agent = self._agent(self.model, before_tool)
         self.dialog = SettingsDialog(self.preferences, self.platform, self.people, self.dialogs)
-        self.home = Home(self.store, self.platform, self.people, self.clients, self.tools)
+        self.home = Home(
+            self.store, self.platform, self.people, self.clients, self.tools, install_url=settings.install_url
+        )
         self.forgetting = Forgetting(self.engine, self.agent, self.channel)
         self.commands = self._commands()
         welcome, in_threads = Welcome(self.engine, self.channel), ThreadCommands(self.commands, self.channel)

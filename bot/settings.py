@@ -149,6 +149,11 @@ class Settings(BaseSettings):
         return directory
 
     @property
+    def install_url(self) -> str:
+        """Where an admin installs the app; empty where it is not installed by OAuth, or nobody said where this is."""
+        return f"{self.public_url.rstrip('/')}/slack/install" if self.public_url and self.slack_client_id else ""
+
+    @property
     def sqlite_path(self) -> str:
         """The embedded store's file."""
         return f"{self.data_dir}/threadline.db"

@@ -4,17 +4,21 @@ import asyncio
 from dataclasses import replace
 
 import pytest
+from slack_sdk.errors import SlackApiError
+from structlog.testing import capture_logs
 
 from agent.campaigns import Account, AccountCap, parse_micros
 from agent.campaigns.cap import SPEND_CLAIMS
 from agent.preferences import PreferenceBook, Preferences, PreferencesChangedError
 from bot.emulator.faults import FaultKind
 from bot.home import EDIT
+from bot.installs import INSTALLATIONS
+from bot.oauth import SCOPES
 from bot.render.cards import APPROVE
 from bot.settings_dialog import ADMINS_ONLY, CHANGED_MEANWHILE, SETTINGS
 from tests.bot.bench import HARBOR, NORTHWIND, Bench, Json
 from tests.waiting import until
-from workflows.storage import Select
+from workflows.storage import Select, Update
 
 BOTH = pytest.mark.parametrize("storage", ["sqlite", "servers"], indirect=True)
 FILLED: dict[str, dict[str, str | list[str]]] = {
@@ -250,3 +254,39 @@ async def test_settings_that_were_saved_are_not_said_to_be_lost_where_the_tab_ca
     await bench.people.submit_view("@ada", form["id"], {"guidance": {"value": "Say € first."}})
     assert (await bench.people.views("@ada"))["views"] == []
     assert (await PreferenceBook(bench.service.store).of(NORTHWIND)).guidance == "Say € first."
+
+
+async def test_an_admin_is_told_which_scopes_were_never_granted_and_where_to_grant_them(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert (await bench.service.clients.credentials(NORTHWIND)).scopes >= set(SCOPES), "as Slack says with every answer"
+    await bench.install()
+    assert "has not allowed me" not in text_of(await home(bench, "@dana", "What I do here"))
+    few = ",".join(each for each in SCOPES if each not in ("files:read", "users:read"))
+    await bench.service.store.write(Update(INSTALLATIONS, {"tenant": HARBOR}, {"scopes": few}))
+    bench.service.installs.refresh(HARBOR)
+    monkeypatch.setattr(bench.service.home, "_install_url", "https://threadline.example.com/slack/install")
+    told = text_of(await home(bench, "@dana", "has not allowed me"))
+    assert "`files:read`, `users:read`" in told
+    assert "<https://threadline.example.com/slack/install|Install me again>" in told
+    await bench.install()
+
+    async def granted() -> bool:
+        return "has not allowed me" not in text_of(await home(bench, "@dana", "What I do here"))
+
+    await until(granted, "the warning to be gone")
+
+
+async def test_a_scope_that_a_call_lacks_is_told_an_operator_once(bench: Bench) -> None:
+    await bench.install()
+    await bench.idle(HARBOR)
+    workspace = bench.emulator.slack.workspaces[HARBOR]
+    assert workspace.installation is not None
+    workspace.installation.scopes = tuple(each for each in SCOPES if each != "users:read")
+    client = await bench.service.clients.of(HARBOR)
+    with capture_logs() as logs:
+        for _ in range(3):
+            with pytest.raises(SlackApiError, match="missing_scope"):
+                await client.users_info(user="U0DANA")
+    [warning] = [each for each in logs if each["event"] == "scope_missing"]
+    assert (warning["tenant"], warning["needed"], warning["method"]) == (HARBOR, "users:read", "users.info")

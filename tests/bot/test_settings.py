@@ -102,6 +102,14 @@ def test_the_api_url_ends_with_a_slash_whoever_wrote_it() -> None:
     )
 
 
+def test_admins_are_sent_to_an_install_page_that_there_is() -> None:
+    public = {"THREADLINE_PUBLIC_URL": "https://threadline.example.com/"}
+    oauth = {"SLACK_CLIENT_ID": "1", "SLACK_CLIENT_SECRET": SECRET, "THREADLINE_ENCRYPTION_KEYS": "a:b"}
+    assert load_settings(**{**GOOD, **public, **oauth}).install_url == "https://threadline.example.com/slack/install"
+    assert load_settings(**{**GOOD, **public}).install_url == ""
+    assert load_settings(**{**GOOD, **oauth}).install_url == ""
+
+
 def test_secrets_are_not_in_what_is_printed_of_settings() -> None:
     assert SECRET not in repr(load_settings(**GOOD))
 

@@ -19,10 +19,11 @@ from structlog.testing import capture_logs
 from bot.emulator.signing import signature_headers
 from bot.installs import KEPT_EVENTS
 from bot.logs import library_lines
+from bot.service import Service
 from tests.bot.bench import CLIENT_SECRET, HARBOR, NORTHWIND, SECRET, TOKEN, Bench, envelope, message_event
 from tests.servers import PostgresServer
 from tests.waiting import until
-from workflows.storage import Select
+from workflows.storage import Select, StoreUnavailableError
 
 QUESTION = "<@U0THREADLINE> how did Brand Search do last week?"
 FORM = "application/x-www-form-urlencoded"
@@ -376,3 +377,42 @@ async def test_slack_holding_events_back_is_noted_and_not_refused(bench: Bench) 
         assert (await bench.post_json(told)).status == 200
     [warning] = [each for each in logs if each["event"] == "events_held_back"]
     assert (warning["tenant"], warning["minute"], warning["log_level"]) == (NORTHWIND, "1767406613", "warning")
+
+
+async def test_a_bug_of_ours_before_any_listener_is_a_500_and_an_error(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Slack delivers it again, to a version without the bug; a 400 would be the end of it."""
+
+    async def broken(tenant: str) -> None:
+        raise AttributeError("a bug")
+
+    monkeypatch.setattr(bench.service.clients, "soon", broken)
+    with capture_logs() as logs:
+        page = await bench.post_json(envelope(message_event("hello", ts="1.2")))
+    assert page.status == 500
+    assert [each["log_level"] for each in logs if each["event"] == "listener_failed"] == ["error"]
+
+
+async def test_one_part_that_can_not_be_closed_keeps_no_other_open(tmp_path: Path) -> None:
+    async with Bench(tmp_path, {}) as bench:
+        service = Service(bench.settings(), worker=False, clock=False)
+        await service.open()
+        await (await service.clients.of(NORTHWIND)).auth_test()
+        closed: list[str] = []
+
+        async def broken() -> None:
+            raise ZeroDivisionError("a bug")
+
+        async def pacer_closed() -> None:
+            closed.append("pacer")
+
+        for part in (service.rotation, service.model, service.dedup):
+            setattr(part, "close", broken)  # noqa: B010 — a typed assignment would say that tests replace it
+        setattr(service.pacer, "close", pacer_closed)  # noqa: B010 — as above
+        with pytest.raises(ZeroDivisionError):
+            await service.close()
+        assert closed == ["pacer"]
+        assert service.connections.session().closed
+        with pytest.raises(StoreUnavailableError):
+            await service.store.ping()
