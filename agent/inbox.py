@@ -170,7 +170,7 @@ class Inbox:
         self._notice(thread, f"message {message_id} of {person(author)} was {told}", signal, taken, ctx)
         if ours:
             if again is not None:
-                ctx.write(reworded(thread, message_id, again.text, files=again.files))
+                ctx.write(reworded(thread, message_id, again.parts))
             return
         taken.news = news
         if again is not None:

@@ -140,10 +140,9 @@ def taken_in(thread: Thread, message_id: str, *, author: Person, position: int, 
     return Update(MESSAGES, {**_of(thread), "id": message_id}, values)
 
 
-def reworded(thread: Thread, message_id: str, text: str, *, files: Sequence[Part] = ()) -> Update:
+def reworded(thread: Thread, message_id: str, parts: tuple[Part, ...]) -> Update:
     """A message whose author changed it while the turn that took it in is still at work: it says the new words in its place."""
-    parts = PARTS.dump_python((Text(text=text), *files), mode="json")
-    return Update(MESSAGES, {**_of(thread), "id": message_id}, {"parts": parts})
+    return Update(MESSAGES, {**_of(thread), "id": message_id}, {"parts": PARTS.dump_python(parts, mode="json")})
 
 
 def recalled(thread: Thread, message_id: str, message: Message, *, position: int, run_id: str) -> Insert:

@@ -95,7 +95,8 @@ class Reasoning:
         message_id = f"{ctx.run_id}:{turn.iteration}"
         ctx.write(added(turn.thread, message_id, finished.message, position=turn.position, run_id=ctx.run_id))
         ctx.write(used(turn.thread.tenant, message_id, finished.usage, model=self._model.name, at=request.now))
-        after = self._after(turn, finished, message_id, untrusted=self._toolbox.untrusted(window))
+        guests = any(each.outside for each in (turn.asker, *turn.askers))
+        after = self._after(turn, finished, message_id, untrusted=guests or self._toolbox.untrusted(window))
         return after.model_copy(update={"draft": draft or turn.draft, "settling": settling})
 
     async def is_task_complete(self, turn: Turn) -> Turn:

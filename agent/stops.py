@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import Any
 
 from agent.messages import MESSAGES
 from agent.thread import Thread
 from workflows import Engine, RunState
-from workflows.storage import Column, Insert, Is, Select, Store, Table, Update, Write
+from workflows.storage import Column, Delete, Insert, Is, Select, Store, Table, Update, Write
 
 STOPS = Table(
     "stops",
@@ -58,9 +59,43 @@ class Stopper:
             await self._engine.cancel(run.run_id, tenant=thread.tenant)
         return bool(begun)
 
+    async def stop_own(self, thread: Thread, *, message_id: str, by: str, and_keep: Sequence[Write] = ()) -> bool:
+        """Stop what `by`, a guest from another company, asked for up to `message_id`, and nothing of anybody else's.
+
+        What waits of theirs is taken back. A turn at work is ended if it works for nobody else: what others asked for, or what was
+        approved, is not a guest's to end. No row is written, which would cover everybody's. Raises StoreUnavailableError.
+        """
+        store = self._engine.store
+        mine = {**_asked(thread), "position": None, "id": Is("<=", message_id)}
+        live = await self._engine.runs(tenant=thread.tenant, workflow=self._turn, key=thread.key, states=LIVE, limit=1)
+        rows = await store.read(Select(MESSAGES, mine))
+        waiting = [row["id"] for row in rows if (row["author"] or {}).get("id") == by]
+        begun = [run for run in live if await self._serves_only(thread, run.run_id, by=by, message_id=message_id)]
+        gone = [Delete(MESSAGES, {**mine, "id": Is("in", waiting)})] if waiting else []
+        if begun or gone:
+            await store.write(*(and_keep if begun else ()), *gone)
+        for run in begun:
+            await self._engine.cancel(run.run_id, tenant=thread.tenant)
+        return bool(begun)
+
+    async def _serves_only(self, thread: Thread, run_id: str, *, by: str, message_id: str) -> bool:
+        """Whether all that a turn has taken in, or would take in next, is one person's, and as old as their stop."""
+        store = self._engine.store
+        told = {
+            "tenant": thread.tenant,
+            "thread": thread.key,
+            "role": "user",
+            "heard": False,
+        }  # a decision, too, is somebody's
+        rows = await store.read(Select(MESSAGES, {**told, "run_id": run_id}))
+        rows += await store.read(Select(MESSAGES, {**told, "position": None}))
+        return bool(rows) and all(
+            (row["author"] or {}).get("id") == by and str(row["id"]) <= message_id for row in rows
+        )
+
     async def _covers(self, thread: Thread, run_id: str, message_id: str) -> bool:
         """Whether a turn works on something as old as the stop. One delivered late must not end what was asked after it."""
-        asked = {"tenant": thread.tenant, "thread": thread.key, "role": "user", "notice": False, "heard": False}
+        asked = _asked(thread)
         rows = await self._engine.store.read(Select(MESSAGES, {**asked, "run_id": run_id}))
         rows = rows or await self._engine.store.read(Select(MESSAGES, {**asked, "position": None}))
         return not rows or min(str(row["id"]) for row in rows) <= message_id
@@ -70,6 +105,11 @@ class Stopper:
         runs = await self._engine.runs(tenant=tenant, workflow=self._turn, states=LIVE, limit=1000)
         threads = [Thread.of(tenant, run.key) for run in runs if run.key is not None]
         return [each for each in threads if each.channel == channel]
+
+
+def _asked(thread: Thread) -> dict[str, Any]:
+    """The requests of people in a thread."""
+    return {"tenant": thread.tenant, "thread": thread.key, "role": "user", "notice": False, "heard": False}
 
 
 class Stops:

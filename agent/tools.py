@@ -11,7 +11,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 from pydantic_core import to_json
 
-from agent.models.base import Message, Person, ToolResult, ToolSchema
+from agent.models.base import Message, Part, Person, Text, ToolResult, ToolSchema
 from agent.thread import Thread
 from workflows import Effect
 
@@ -53,7 +53,7 @@ class ToolError(Exception):
 class Tool:
     """A tool. `evidence` describes a call to its approvers; `read_back` names the tool that shows what really happened.
 
-    `untrusted`: its results are words from outside. Once they are before the model, whatever acts on the world asks first.
+    `untrusted`: its results are words from outside. Once such words are before the model, whatever acts on the world asks first.
     `timeout_s`: how long a call may take.
     """
 
@@ -190,12 +190,18 @@ class Toolbox:
             raise ToolError(f"there is no tool {name!r}; there are: {', '.join(sorted(self._tools))}") from None
 
     def untrusted(self, messages: Iterable[Message]) -> bool:
-        """Whether there are words from outside among them: said to others, or the result of a tool that brings such."""
-        outside = {each.name for each in self._tools.values() if each.untrusted}
+        """Whether there are words from outside among them: of people of another company, said to others, quoted, or what a tool brings."""
         return any(
-            message.heard or any(isinstance(part, ToolResult) and part.name in outside for part in message.parts)
+            message.heard
+            or (message.author is not None and message.author.outside)
+            or any(self._brings_words(part) for part in message.parts)
             for message in messages
         )
+
+    def _brings_words(self, part: Part) -> bool:
+        if isinstance(part, ToolResult):
+            return part.name in self._tools and self._tools[part.name].untrusted
+        return isinstance(part, Text) and part.quoted
 
     @property
     def schemas(self) -> tuple[ToolSchema, ...]:

@@ -14,7 +14,7 @@ class CallRef(BaseModel):
     """A tool call, by where it stands: part `index` of message `message_id`; its result goes to `position`.
 
     An approved call is its approval's; `asker` is then who asked for it, else the turn's asker did. `untrusted`: the model had words
-    from outside before it when it asked for the call.
+    from outside before it when it asked for the call, or worked for people from outside.
     """
 
     model_config = ConfigDict(frozen=True)

@@ -29,12 +29,27 @@ def plain(text: str, bot_user_id: str) -> str:
 
 
 def words(message: Json, bot_user_id: str) -> str:
-    """All a message says. Blocks count where there is no text; what it forwards or quotes stands behind it, marked as a quotation."""
+    """What its author says. Blocks count where there is no text, and what another app says in attachments is its own, too."""
     text = plain(_string(message.get("text")), bot_user_id)
     if not text:
         text = plain("\n".join(_block_lines(message.get("blocks"))), bot_user_id)
-    quoted = [plain(line, bot_user_id) for each in _dicts(message.get("attachments")) for line in _attachment(each)]
-    return "\n".join([*([text] if text else []), *(f"> {line}" for part in quoted for line in part.splitlines())])
+    own = _marked([each for each in _dicts(message.get("attachments")) if not _of_others(message, each)], bot_user_id)
+    return "\n".join(filter(None, (text, own)))
+
+
+def quotation(message: Json, bot_user_id: str) -> str:
+    """Words of others that a message forwards, quotes or links to, each line marked. Whoever passes them on has not said them."""
+    return _marked([each for each in _dicts(message.get("attachments")) if _of_others(message, each)], bot_user_id)
+
+
+def _of_others(message: Json, attachment: Json) -> bool:
+    """A person's message has no attachments but what was said elsewhere; another app's may be all it says."""
+    return bool(attachment.get("is_share") or attachment.get("is_msg_unfurl")) or not message.get("bot_id")
+
+
+def _marked(attachments: list[Json], bot_user_id: str) -> str:
+    said = [plain(line, bot_user_id) for each in attachments for line in _attachment(each)]
+    return "\n".join(f"> {line}" for part in said for line in part.splitlines())
 
 
 def files(message: Json) -> tuple[File, ...]:

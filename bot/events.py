@@ -8,7 +8,7 @@ from typing import Any, TypeGuard
 from agent.models.base import File
 from agent.thread import Thread
 from bot.bodies import Envelope
-from bot.contents import files, mention, words
+from bot.contents import files, mention, quotation, words
 
 SPEECH = ("message", "app_mention")
 LEAVING = ("app_uninstalled", "tokens_revoked")
@@ -28,7 +28,7 @@ FAR_S = 32_503_680_000
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """A person, or another `bot`, said something. `addressed`: in a direct message, or with a mention of the bot; `elsewhere`: to somebody else.
+    """A person, or another `bot`, said something; `quoted` are words of others with it. `addressed`: in a direct message, or with a mention of the bot; `elsewhere`: to somebody else.
 
     `outside`: as far as the event tells, the person is of another company, in a channel shared with it.
     """
@@ -42,6 +42,7 @@ class Said:
     outside: bool = False
     files: tuple[File, ...] = ()
     bot: bool = False
+    quoted: str = ""
 
     @property
     def line(self) -> bool:
@@ -51,17 +52,18 @@ class Said:
     @property
     def stop(self) -> bool:
         """Whether a person says nothing but to stop."""
-        return not self.bot and not self.files and self.text.strip(" \t\n.!,").casefold() in STOP_WORDS
+        return not (self.bot or self.files or self.quoted) and self.text.strip(" \t\n.!,").casefold() in STOP_WORDS
 
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """A person edited or deleted a message (`text` None), in the event of this time."""
+    """A person edited or deleted a message (`text` None), in the event of this time. `quoted`: words of others with it."""
 
     thread: Thread
     id: str
     text: str | None
     at: str = ""
+    quoted: str = ""
 
     @property
     def line(self) -> bool:
@@ -193,6 +195,7 @@ def _said(event: Envelope, tenant: str, bot_user_id: str, bot_id: str, *, app_id
         outside=_outside(event, homes),
         files=files(event),
         bot=other_bot,
+        quoted=quotation(event, bot_user_id),
     )
 
 
@@ -223,7 +226,10 @@ def _changed(event: Envelope, tenant: str, bot_user_id: str) -> Changed | None:
         return None  # unfurls and language detection send the same text again
     thread = Thread(tenant=tenant, channel=channel, root=root)
     at = event.get("event_ts")
-    return Changed(thread, ts, None if gone else words(message, bot_user_id), at if _fits(at, _TS) else ts)
+    at = at if _fits(at, _TS) else ts
+    if gone:
+        return Changed(thread, ts, None, at)
+    return Changed(thread, ts, words(message, bot_user_id), at, quotation(message, bot_user_id))
 
 
 def _stopped(event: Envelope, tenant: str) -> Stopped | None:

@@ -10,7 +10,7 @@ from agent.models.base import Message, Person, Text
 from agent.people import People
 from agent.thread import Thread
 from bot.clients import Clients, Credentials, code_of
-from bot.contents import files, words
+from bot.contents import files, quotation, words
 from bot.render.pacing import Pacer
 from bot.render.posting import Posting
 
@@ -70,8 +70,8 @@ class SlackHistory:
         return page
 
     async def _message(self, thread: Thread, message: dict[str, Any], me: Credentials) -> Message:
-        text = words(message, "")[:LIMIT]
-        parts = (*([Text(text=text)] if text else []), *files(message))
+        own, quoted = Text(text=words(message, "")[:LIMIT]), Text(text=quotation(message, "")[:LIMIT], quoted=True)
+        parts = (*(each for each in (own, quoted) if each.text), *files(message))
         return Message(role="user", parts=parts, author=await self._author(thread, message, me), heard=True)
 
     async def _author(self, thread: Thread, message: dict[str, Any], me: Credentials) -> Person:

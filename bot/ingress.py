@@ -9,6 +9,7 @@ from agent.lines import Lines
 from agent.loop import Agent
 from agent.messages import MESSAGES, PARTS, Transcript, arrived, joins, withdrawn
 from agent.models.base import Message, Person, Text
+from agent.people import People
 from agent.stops import Stopper
 from bot.bodies import Envelope
 from bot.bots import Bots
@@ -57,6 +58,7 @@ class Ingress:
         checkups: Checkups,
         commands: ThreadCommands,
         home: Home,
+        people: People,
     ) -> None:
         self._engine = engine
         self._agent = agent
@@ -69,6 +71,7 @@ class Ingress:
         self._checkups = checkups
         self._commands = commands
         self._home = home
+        self._people = people
         self._overheard = Overheard(engine.store)
         self._bots = Bots(engine.store)
         self._lines = Lines(engine, turn=agent.turn.id)
@@ -139,7 +142,7 @@ class Ingress:
         if line:
             found = self._lines.underway(said.thread) if said.stop else self._lines.belongs(said.thread)
             said = replace(said, thread=await found)
-        if said.stop and await self._stop(Stopped(said.thread, said.user, before(said.id)), key):
+        if said.stop and await self._stop(Stopped(said.thread, said.user, before(said.id)), key, guest=said.outside):
             await self._dedup.mark_done(said.thread.tenant, key)
             return
         await self._take(said, key, line=line)
@@ -162,7 +165,7 @@ class Ingress:
         author = Person(
             id=said.user, name=said.user, outside=said.outside
         )  # the name is looked up when a turn takes it in
-        parts = (Text(text=said.text[:LIMIT]), *said.files)
+        parts = (*_texts(said.text, said.quoted), *said.files)
         message = Message(role="user", parts=parts, author=author, heard=said.elsewhere)
         outcome = await self._engine.signal_with_start(
             self._agent.turn,
@@ -191,20 +194,21 @@ class Ingress:
             known = (await self._transcript.get(changed.thread, [changed.id])).get(changed.id)
             if known is None:
                 return
-            parts = PARTS.dump_python((Text(text=changed.text[:LIMIT]), *known.files), mode="json")
+            parts = PARTS.dump_python((*_texts(changed.text, changed.quoted), *known.files), mode="json")
             await self._engine.store.write(Update(MESSAGES, where, {"parts": parts}))
         await self._tell_of(changed)
 
     async def _tell_of(self, changed: Changed) -> None:
         """A turn has taken the message in already: the news waits for the next boundary of this turn or the next one."""
         taken = await self._transcript.taken(changed.thread, changed.id)
-        if taken is None or taken.text == changed.text:
+        if taken is None or (taken.text, taken.quoted) == (changed.text, changed.quoted):
             return
         key = f"edit:{changed.thread.channel}:{changed.id}:{changed.at}"
         if changed.text is None:
             writes: list[Write] = [withdrawn(changed.thread, changed.id)]
         else:  # the words are in the transcript alone, where they can be forgotten
-            again = taken.model_copy(update={"parts": (Text(text=changed.text[:LIMIT]), *taken.files), "heard": True})
+            parts = (*_texts(changed.text, changed.quoted), *taken.files)
+            again = taken.model_copy(update={"parts": parts, "heard": True})
             writes = [arrived(changed.thread, key, again)]
         await self._engine.signal_with_start(
             self._agent.turn,
@@ -229,10 +233,21 @@ class Ingress:
             raise CredentialsUnavailableError(f"Slack says that the app left {me.tenant}, and takes its token")
         await self._removal.complete(me.tenant, me.token)
 
-    async def _stop(self, stopped: Stopped, key: str = "") -> bool:
-        """`key`: of the message that says it. A later copy finds nothing to stop, and must not pass for a message of its own."""
+    async def _stop(self, stopped: Stopped, key: str = "", *, guest: bool = False) -> bool:
+        """`key`: of the message that says it. A later copy finds nothing to stop, and must not pass for a message of its own.
+
+        A guest of a shared channel stops what they asked for themselves: the work is for those whose campaigns these are.
+        """
         taken = [Insert(RECEIVED, {"tenant": stopped.thread.tenant, "dedup_key": key})] if key else []
-        return await self._stopper.stop(stopped.thread, message_id=stopped.at, by=stopped.user, and_keep=taken)
+        guest = guest or (await self._people.person(stopped.thread.tenant, stopped.user)).outside
+        stop = self._stopper.stop_own if guest else self._stopper.stop
+        return await stop(stopped.thread, message_id=stopped.at, by=stopped.user, and_keep=taken)
+
+
+def _texts(own: str, quoted: str) -> tuple[Text, ...]:
+    """What an author said, and apart from it what others did."""
+    said = Text(text=own[:LIMIT])
+    return (said, Text(text=quoted[:LIMIT], quoted=True)) if quoted else (said,)
 
 
 def before(ts: str) -> str:

@@ -58,8 +58,9 @@ class Overheard:
         if changed.text is None:
             await self._store.write(Delete(OVERHEARD, where))
             return
+        said = {"text": changed.text, "quoted": changed.quoted}
         for row in await self._store.read(Select(OVERHEARD, where)):
-            await self._store.write(Update(OVERHEARD, where, {"said": {**row["said"], "text": changed.text}}))
+            await self._store.write(Update(OVERHEARD, where, {"said": {**row["said"], **said}}))
 
     async def forget(self, tenant: str, channel: str) -> None:
         """Forget what was kept of all threads of a channel, also of those the agent never joins."""

@@ -151,7 +151,7 @@ class Service:
         welcome, in_threads = Welcome(self.engine, self.channel), ThreadCommands(self.commands, self.channel)
         self.ingress = Ingress(
             self.engine, self.agent, self.clients, self.dedup, self.installs, removal=removal, checkups=self.checkups,
-            commands=in_threads, home=self.home,
+            commands=in_threads, home=self.home, people=self.people,
         )  # fmt: skip
         self.arrival = Arrival(self.engine, self.installs, self.ingress, welcome)
         self.engine.add(

@@ -27,10 +27,11 @@ DELETED = "(deleted by its author)"
 
 
 class Text(_Frozen):
-    """Plain text or Markdown."""
+    """Plain text or Markdown. `quoted`: somebody else's words, forwarded or quoted with a message. They are data, and ask for nothing."""
 
     kind: Literal["text"] = "text"
     text: str
+    quoted: bool = False
 
 
 class File(_Frozen):
@@ -91,8 +92,13 @@ class Message(_Frozen):
 
     @property
     def text(self) -> str:
-        """The text parts, joined."""
-        return "".join(part.text for part in self.parts if isinstance(part, Text))
+        """The text parts, joined: what its author said, without what they quote."""
+        return "".join(part.text for part in self.parts if isinstance(part, Text) and not part.quoted)
+
+    @property
+    def quoted(self) -> str:
+        """Somebody else's words in it."""
+        return "".join(part.text for part in self.parts if isinstance(part, Text) and part.quoted)
 
     @property
     def files(self) -> tuple[File, ...]:

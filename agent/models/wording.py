@@ -9,6 +9,8 @@ from agent.models.base import File, Message, ModelRequest, Person, Text
 NOTICE = "[system notice]"
 OVERHEARD = "overheard: "
 """Before the author of what was not said to the agent."""
+QUOTED = "forwarded or quoted by "
+"""Before whoever passes on words that are not their own."""
 NAME_LIMIT = 80
 """Characters, as in Slack."""
 WORDLESS = "(mentioned you without a word)"
@@ -41,17 +43,26 @@ def _bare(words: str) -> str:
 
 def worded(message: Message) -> list[str]:
     """The texts of a message, those of people and of the system marked as such; blank ones are left out."""
-    texts = [part.text for part in message.parts if isinstance(part, Text) and part.text.strip()]
+    texts = [part for part in message.parts if isinstance(part, Text) and part.text.strip()]
     if message.role != "user":
-        return texts
-    guarded = [_PREFIX_IN_TEXT.sub(r"\1\\", text) for text in texts]
+        return [part.text for part in texts]
     if message.notice:  # which may quote people, such as the reason of a denial
-        return [f"{NOTICE} {text}" for text in guarded]
-    prefix = f"[{OVERHEARD if message.heard else ''}{person(message.author)}] " if message.author else ""
-    said = [*guarded, *(file(shared) for shared in message.files)]
-    if not said and not message.heard:
-        said = [WORDLESS]
-    return [prefix + text for text in said]
+        return [f"{NOTICE} {_guarded(part)}" for part in texts]
+    said = [
+        *(_prefix(message, quoted=part.quoted) + _guarded(part) for part in texts),
+        *(_prefix(message) + file(shared) for shared in message.files),
+    ]
+    return said or ([] if message.heard else [_prefix(message) + WORDLESS])
+
+
+def _prefix(message: Message, *, quoted: bool = False) -> str:
+    if message.author is None:
+        return ""
+    return f"[{OVERHEARD if message.heard else ''}{QUOTED if quoted else ''}{person(message.author)}] "
+
+
+def _guarded(part: Text) -> str:
+    return _PREFIX_IN_TEXT.sub(r"\1\\", part.text)
 
 
 def present(request: ModelRequest) -> str:

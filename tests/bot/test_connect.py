@@ -5,9 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from agent.stops import STOPS
 from bot.emulator.errors import ControlError
 from tests.bot.bench import HARBOR, HARBOR_BOT, NORTHWIND, Bench
+from tests.bot.test_listening import Listener
 from tests.waiting import until
+from workflows.storage import Select
 
 PARTNERS = "#partners"
 QUESTION = "@Threadline how did Brand Search do last week?"
@@ -71,3 +74,56 @@ async def test_a_stranger_gives_no_commands_in_a_thread_either(bench: Bench) -> 
         await bench.settled(ts=ts)
     assert {run.workflow for run in await bench.idle()} <= {"agentic-loop"}
     assert len(await bench.service.store.schedules(tenant=NORTHWIND, limit=10)) == 1
+
+
+async def test_a_stranger_changes_no_schedule_by_talking_either(bench: Bench) -> None:
+    """What acts on the world asks first: somebody of the company the campaigns are of decides."""
+    asked = {
+        "@Threadline post a summary here every day at 9": 0,
+        "@Threadline cancel the summaries in this channel": 1,
+    }
+    for text, scheduled in asked.items():
+        if scheduled:
+            await bench.people.command(PARTNERS, "@ada", "/summaries", "every monday 9:00")
+        ts = await bench.asked(text, channel=PARTNERS, user="@dana")
+        await bench.answer(ts, PARTNERS, count=2)
+        await bench.idle()
+        assert len(await bench.service.store.schedules(tenant=NORTHWIND, limit=10)) == scheduled
+        [shown] = [each for each in await bench.replies(ts, PARTNERS) if "[Approve]" in each["plain"]]
+    assert (await bench.people.click(PARTNERS, shown["ts"], "approval_approve", "@ada"))["ok"]
+    await bench.idle()
+    assert await bench.service.store.schedules(tenant=NORTHWIND, limit=10) == []
+
+
+@pytest.mark.parametrize("how", ["word", "button"])
+async def test_a_stranger_stops_what_they_asked_for_and_nothing_else(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    listener = Listener()
+    monkeypatch.setattr(bench.service.model, "stream", listener.stream)
+    listener.gate.clear()
+    root = await bench.asked(QUESTION, channel=PARTNERS)
+    await until(lambda: len(listener.requests) == 1, "the turn of Northwind's own")
+    await stop(bench, root, how)
+    own = await bench.asked(QUESTION, channel=PARTNERS, user="@dana")
+    await until(lambda: len(listener.requests) == 2, "the turn of the stranger's")
+    await stop(bench, own, how)
+
+    async def ended() -> bool:
+        return any("Stopped" in each["plain"] for each in await bench.replies(own, PARTNERS))
+
+    await until(ended, "the stranger's own turn to end")
+    listener.gate.set()
+    await bench.answer(root, PARTNERS)
+    await bench.idle()
+    assert not any("Stopped" in each["plain"] for each in await bench.replies(root, PARTNERS))
+    assert await bench.service.store.read(Select(STOPS, {"tenant": NORTHWIND})) == []
+
+
+async def stop(bench: Bench, root: str, how: str) -> None:
+    if how == "button":
+        await bench.people.stop(PARTNERS, root, "@dana")
+        await bench.settled(type="agent_session_stopped")
+    else:
+        ts = await bench.people.post_message(PARTNERS, "@dana", "stop", thread_ts=root)
+        await bench.settled(ts=ts)
