@@ -78,7 +78,7 @@ def _permissions(app: str, scopes: list[str]) -> str:
     seen = [scope for scope in scopes if scope.endswith((":read", ":history", ":read.email"))]
     done = [scope for scope in scopes if scope not in seen]
     return "".join(
-        f"<details open><summary>What will {html.escape(app)} be able to {what}?</summary><ul>{_listed(listed)}</ul></details>"
+        f"<details><summary>What will {html.escape(app)} be able to {what}?</summary><ul>{_listed(listed)}</ul></details>"
         for what, listed in (("view", seen), ("do", done))
         if listed
     )
