@@ -16,9 +16,9 @@ from slack_bolt import BoltResponse
 
 from bot.bodies import Envelope
 from bot.clients import Clients
-from bot.dialogs import View, notice, refilled
-from bot.opening import Dialogs
+from bot.dialogs import Dialogs
 from bot.render.replies import tell
+from bot.views import View, notice, refilled
 
 ACK_S = 2.0
 """Slack waits three seconds, and the way there and back is in them."""

@@ -10,14 +10,14 @@ from slack_bolt.async_app import AsyncApp
 from slack_bolt.authorization import AuthorizeResult
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.actions import BUTTONS, REASON, Decisions
+from bot.approvals import BUTTONS, REASON, Decisions
 from bot.broadcasts import neutral
 from bot.clients import Clients, Credentials, CredentialsUnavailableError
 from bot.commands import Command, Commands
 from bot.home import EDIT, Home
 from bot.ingress import Ingress
-from bot.ratings import Ratings
-from bot.render.feedback import RATE, WHY
+from bot.ratings import WHY, Ratings
+from bot.render.feedback import RATE
 from bot.settings import Settings
 from bot.settings_dialog import SETTINGS, SettingsDialog, SettingsError
 from workflows.storage import StoreUnavailableError

@@ -1,97 +1,78 @@
-"""Modal views: the blocks they are made of, and what was filled in."""
+"""Opening dialogs. A trigger lives for three seconds, so what takes longer to make follows in a dialog that is open by then."""
 
+import asyncio
+from collections.abc import Coroutine
 from typing import Any
 
-View = dict[str, Any]
-Block = dict[str, Any]
-NOTE = "note"
-"""The block in which a form that is shown again says why."""
+import structlog
+from slack_sdk.web.async_client import AsyncWebClient
+
+from bot.clients import Clients, UnknownTenantError
+from bot.views import View, notice
+
+READY_S = 0.8
+"""How long a view may take to be made before one that says "a moment" is opened in its place: Slack's network has to fit in as well."""
+MOMENT = "A moment, please: this takes longer than usual. If nothing else is shown here within a minute, close this and try again."
+FAILED = "I could not read what belongs here, and nothing was done. Please close this and try again in a minute."
+
+Made = View | str
+"""A view, or words why there is none."""
 
 
-def modal(callback_id: str, title: str, blocks: list[Block], *, submit: str, metadata: str = "") -> View:
-    """A dialog; `title` and `submit` have 24 characters at most (Slack's views.open)."""
-    return {
-        "type": "modal",
-        "callback_id": callback_id,
-        "title": _plain(title[:24]),
-        "submit": _plain(submit[:24]),
-        "close": _plain("Cancel"),
-        "private_metadata": metadata,
-        "blocks": blocks,
-    }
+class Dialogs:
+    """Opens views with a trigger."""
 
+    def __init__(self, clients: Clients) -> None:
+        self._clients = clients
 
-def notice(title: str, text: str) -> View:
-    """A dialog that only tells something."""
-    return {"type": "modal", "title": _plain(title[:24]), "close": _plain("Close"), "blocks": [words(text)]}
+    async def open(
+        self, tenant: str, trigger_id: str, making: Coroutine[Any, Any, Made], *, title: str
+    ) -> tuple[Made, bool]:
+        """Show what is being made. Returns it, and whether the person sees it; raises what the making raises."""
+        task = asyncio.create_task(making)
+        try:
+            await asyncio.wait({task}, timeout=READY_S)
+            if not task.done():
+                return await self._late(tenant, trigger_id, task, title)
+        except asyncio.CancelledError:
+            task.cancel()
+            raise
+        made = task.result()
+        return made, isinstance(made, dict) and await self.show(tenant, trigger_id, made) is not None
 
+    async def _late(self, tenant: str, trigger_id: str, task: asyncio.Task[Made], title: str) -> tuple[Made, bool]:
+        view_id = await self.show(tenant, trigger_id, notice(title, MOMENT))
+        try:
+            made = await task
+        except Exception:
+            await self.replace(tenant, view_id, notice(title, FAILED))
+            raise
+        view = made if isinstance(made, dict) else notice(title, made)
+        return made, await self.replace(tenant, view_id, view)
 
-def refilled(view: View, note: str) -> View:
-    """A form that was submitted, to be shown again as it was filled in, below what there is to say about it."""
-    kept = ("type", "callback_id", "title", "submit", "close", "private_metadata")
-    blocks = [block for block in view.get("blocks") or () if block.get("block_id") != NOTE]
-    said = {**words(note), "block_id": NOTE}
-    return {
-        **{name: view[name] for name in kept if name in view},
-        "blocks": [said, *(_filled(view, each) for each in blocks)],
-    }
+    async def replace(self, tenant: str, view_id: str | None, view: View) -> bool:
+        """Show another view where one is open; whether Slack did. One that the person has closed is gone."""
+        if view_id is None:
+            return False
+        try:
+            await (await self._client(tenant)).views_update(view_id=view_id, view=view)
+        except Exception as error:
+            structlog.get_logger().warning("dialog_not_updated", error=f"{type(error).__name__}: {error}")
+            return False
+        return True
 
+    async def show(self, tenant: str, trigger_id: str, view: View) -> str | None:
+        """Open a view that is there already; its id, or None if Slack did not open it."""
+        try:
+            opened = await (await self._client(tenant)).views_open(trigger_id=trigger_id, view=view)
+            return str(opened["view"]["id"])
+        except Exception as error:
+            structlog.get_logger().warning("dialog_not_opened", error=f"{type(error).__name__}: {error}")
+            return None
 
-def _filled(view: View, block: Block) -> Block:
-    """An input with what was filled in as its first value."""
-    element = block.get("element")
-    if block.get("type") != "input" or not isinstance(element, dict):
-        return block
-    values = (view.get("state") or {}).get("values") or {}
-    state = dict((values.get(block.get("block_id")) or {}).get(element.get("action_id")) or {})
-    first = {"initial_value": state.get("value"), "initial_users": state.get("selected_users")}
-    bare = {name: value for name, value in element.items() if name not in first}
-    return {**block, "element": {**bare, **{name: value for name, value in first.items() if value}}}
-
-
-def words(text: str) -> Block:
-    """A paragraph of mrkdwn."""
-    return {"type": "section", "text": {"type": "mrkdwn", "text": text}}
-
-
-def text_input(
-    block_id: str, label: str, *, initial: str = "", hint: str = "", limit: int = 3000, many_lines: bool = False
-) -> Block:
-    """A field for text that may be left empty."""
-    element: Block = {"type": "plain_text_input", "action_id": "value", "multiline": many_lines, "max_length": limit}
-    if initial:
-        element["initial_value"] = initial
-    return _input(block_id, label, element, hint)
-
-
-def people_input(block_id: str, label: str, *, initial: tuple[str, ...] = (), hint: str = "") -> Block:
-    """A field for people that may be left empty."""
-    element: Block = {"type": "multi_users_select", "action_id": "value"}
-    if initial:
-        element["initial_users"] = list(initial)
-    return _input(block_id, label, element, hint)
-
-
-def text_of(view: View, block_id: str) -> str:
-    """What was filled into a text field."""
-    return str(_state(view, block_id).get("value") or "").strip()
-
-
-def people_of(view: View, block_id: str) -> tuple[str, ...]:
-    """Who was chosen, each once."""
-    chosen = _state(view, block_id).get("selected_users")
-    return tuple(dict.fromkeys(map(str, chosen))) if isinstance(chosen, list) else ()
-
-
-def _state(view: View, block_id: str) -> dict[str, Any]:
-    values = (view.get("state") or {}).get("values") or {}
-    return dict((values.get(block_id) or {}).get("value") or {})
-
-
-def _input(block_id: str, label: str, element: Block, hint: str) -> Block:
-    block = {"type": "input", "block_id": block_id, "optional": True, "label": _plain(label), "element": element}
-    return {**block, "hint": _plain(hint)} if hint else block
-
-
-def _plain(text: str) -> Block:
-    return {"type": "plain_text", "text": text}
+    async def _client(self, tenant: str) -> AsyncWebClient:
+        """The tenant's client, also while storage does not answer."""
+        known = await self._clients.soon(tenant)
+        if known is None:
+            raise UnknownTenantError(f"the app is not installed in {tenant}")
+        return self._clients.client(known)

@@ -10,12 +10,12 @@ from agent.campaigns import Account, AdPlatform
 from agent.preferences import PreferenceBook, Preferences
 from agent.tools import Tool
 from bot.clients import Clients
-from bot.dialogs import Block, words
 from bot.oauth import SCOPES
 from bot.people import SlackPeople
 from bot.render.dates import moment
 from bot.render.text import quoted, shortened
 from bot.settings_dialog import shown_amount
+from bot.views import Block, words
 from workflows import Schedule
 from workflows.schedules import explain
 from workflows.storage import Store

@@ -13,6 +13,7 @@ REMEMBERED_S = 3600.0
 ANSWER_S = 1.5
 """Clicks and commands wait for it, and Slack waits three seconds for those."""
 LIMIT = 10_000
+NOT_CHECKED = "Slack did not tell whether you are an admin here. Nothing was done; please try again in a moment."
 
 
 class SlackPeople:
@@ -32,6 +33,11 @@ class SlackPeople:
         self._known.pop((tenant, user_id), None)
         found = await self._look(tenant, user_id)
         return found[1] if found else None
+
+    async def refusal(self, tenant: str, user_id: str, *, others: str) -> str | None:
+        """Why a person may not do what is for admins: `others` is what those are told who are none. None: they may."""
+        allowed = await self.is_admin(tenant, user_id)
+        return None if allowed else others if allowed is False else NOT_CHECKED
 
     async def team(self, tenant: str, user_id: str) -> str:
         """The workspace a person is of: in an organization, or a channel shared with another company, not the tenant."""

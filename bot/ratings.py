@@ -5,8 +5,8 @@ from typing import Any, Literal
 import structlog
 
 from agent.feedback import explained, rated
-from bot.opening import Dialogs, Made
-from bot.render.feedback import FIELD, REASON_LIMIT, reason_view
+from bot.dialogs import Dialogs, Made
+from bot.views import View, modal, text_input, text_of
 from workflows import Engine
 from workflows.errors import RunNotFoundError
 
@@ -14,6 +14,10 @@ THANKS = {
     "good": "Noted as helpful. Thank you.",
     "bad": "Noted as not helpful. Thank you: it is kept with this answer.",
 }
+WHY = "answer_feedback_reason"
+"""The callback id of the dialog that asks for a reason."""
+FIELD = "reason"
+REASON_LIMIT = 2_000
 UNKNOWN = "This answer is not known here any more."
 
 
@@ -54,10 +58,15 @@ class Ratings:
         structlog.get_logger().info("answer_rated", tenant=tenant, run_id=row.run_id, trace_id=trace_id, rating=rating)
         return True
 
-    async def explained(self, *, tenant: str, user: str, view: dict[str, Any]) -> None:
+    async def explained(self, *, tenant: str, user: str, view: View) -> None:
         """Keep the reason somebody gave. Raises StoreUnavailableError."""
-        values = (view.get("state") or {}).get("values") or {}
-        reason = str(((values.get(FIELD) or {}).get(FIELD) or {}).get("value") or "").strip()[:REASON_LIMIT]
+        reason = text_of(view, FIELD)[:REASON_LIMIT]
         run_id = str(view.get("private_metadata") or "")
         if reason and run_id:
             await self._engine.store.write(explained(tenant, run_id, user_id=user, reason=reason))
+
+
+def reason_view(run_id: str) -> View:
+    """A dialog that asks what was wrong. Nobody has to say."""
+    field = text_input(FIELD, "What should it have been?", limit=REASON_LIMIT, many_lines=True)
+    return modal(WHY, "What was wrong?", [field], submit="Send", close="Skip", metadata=run_id)

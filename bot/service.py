@@ -25,7 +25,7 @@ from agent.reports import ReportDesk, make_reports
 from agent.stops import Stopper
 from agent.tools import Tool, Toolbox
 from bot.about import About
-from bot.actions import Decisions
+from bot.approvals import Decisions
 from bot.arrival import Arrival
 from bot.backends import (
     chosen_model,
@@ -43,6 +43,7 @@ from bot.checkups import Checkups
 from bot.clients import Clients, Connections
 from bot.commands import Campaigns, Commands, Report, Summaries, Threadline
 from bot.departures import Departures
+from bot.dialogs import Dialogs
 from bot.dispatch import Dispatch
 from bot.files import SlackFiles
 from bot.history import SlackHistory
@@ -51,7 +52,6 @@ from bot.ingress import Ingress
 from bot.installs import INSTALLATIONS, Installs
 from bot.keyring import Keyring
 from bot.oauth import InstallFlow, make_flow
-from bot.opening import Dialogs
 from bot.people import SlackPeople
 from bot.ratings import Ratings
 from bot.refusals import Refusals

@@ -7,14 +7,13 @@ import structlog
 from agent.campaigns import AdPlatform, format_micros
 from agent.campaigns.money import MICROS, decimals, read_amount
 from agent.preferences import GUIDANCE_LIMIT, PreferenceBook, Preferences, PreferencesChangedError
-from bot.dialogs import View, modal, notice, people_input, people_of, text_input, text_of
-from bot.opening import Dialogs, Made
+from bot.dialogs import Dialogs, Made
 from bot.people import SlackPeople
+from bot.views import View, modal, notice, people_input, people_of, text_input, text_of
 
 SETTINGS = "settings"
 """The dialog's callback id."""
 ADMINS_ONLY = "Settings are for the workspace's admins. My Home tab shows those in force."
-NOT_CHECKED = "Slack did not tell whether you are an admin; please try again in a moment."
 NOT_OPENED = "Slack did not open the dialog; please try again."
 OPENED = "The settings are open."
 CHANGED_MEANWHILE = "Somebody else changed the settings meanwhile. Close this, look at them, and change them again."
@@ -51,14 +50,14 @@ class SettingsDialog:
         return OPENED if shown else NOT_OPENED
 
     async def _view(self, tenant: str, user: str) -> Made:
-        refusal = await self._refusal(tenant, user)
+        refusal = await self._people.refusal(tenant, user, others=ADMINS_ONLY)
         if refusal is not None:
             return refusal
         return settings_view(await self._book.of(tenant), (await self._platform.account(tenant)).currency)
 
     async def submitted(self, tenant: str, user: str, view: View) -> View | None:
         """Put it in force; a dialog that tells why not, or None. Raises SettingsError for fields, StoreUnavailableError."""
-        refusal = await self._refusal(tenant, user)
+        refusal = await self._people.refusal(tenant, user, others=ADMINS_ONLY)
         if refusal is not None:
             return notice("Settings", refusal)
         wanted = read_settings(view, (await self._platform.account(tenant)).currency)
@@ -68,10 +67,6 @@ class SettingsDialog:
             return notice("Settings", CHANGED_MEANWHILE)
         structlog.get_logger().info("settings_changed", tenant=tenant, by=user, version=changed.version)
         return None
-
-    async def _refusal(self, tenant: str, user: str) -> str | None:
-        allowed = await self._people.is_admin(tenant, user)
-        return None if allowed else ADMINS_ONLY if allowed is False else NOT_CHECKED
 
 
 def settings_view(now: Preferences, currency: str) -> View:

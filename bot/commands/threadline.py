@@ -35,7 +35,6 @@ FORGETTING = (
     "Work in this channel is still ending; as soon as it has, what I have stored of its conversations is deleted."
 )
 ADMINS_ONLY = "Only an admin of the workspace can have a channel's conversations forgotten."
-NOT_CHECKED = "Slack did not tell whether you are an admin. Nothing was done; please try again in a moment."
 USE_SLASH = "Settings open in a dialog: use `/threadline settings`, outside of threads, or my Home tab."
 
 
@@ -128,9 +127,9 @@ class Threadline:
 
     async def _forget(self, command: Command) -> str:
         if not command.channel.startswith("D"):  # what was said to the app alone is the person's own
-            allowed = await self._people.is_admin(command.tenant, command.user)
-            if not allowed:
-                return ADMINS_ONLY if allowed is False else NOT_CHECKED
+            refusal = await self._people.refusal(command.tenant, command.user, others=ADMINS_ONLY)
+            if refusal is not None:
+                return refusal
         await self._overheard.forget(command.tenant, command.channel)
         run = await self._forgetting.forget(command.tenant, command.channel, key=command.key)
         try:

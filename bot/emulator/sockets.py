@@ -16,7 +16,6 @@ MOST = 10
 CONNECTION_LIFE_S = 18_060
 
 EnvelopeType = Literal["events_api", "slash_commands", "interactive"]
-DisconnectReason = Literal["warning", "refresh_requested", "link_disabled"]
 Trouble = Literal["warning", "refresh_requested", "link_disabled", "mute", "drop"]
 
 

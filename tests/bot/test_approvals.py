@@ -10,7 +10,8 @@ from agent.campaigns.sandbox import CAMPAIGN_CHANGES
 from agent.channel import Card, Notes
 from agent.preferences import PreferenceBook, Preferences
 from agent.thread import Thread
-from bot.actions import NOT_ALONE, NOT_CHECKED, NOT_OPENED, NOT_YOURS, UNKNOWN
+from bot.approvals import NOT_ALONE, NOT_OPENED, NOT_YOURS, UNKNOWN
+from bot.people import NOT_CHECKED
 from bot.render.cards import APPROVE, DENY, DENY_WHY, OUTCOMES
 from tests.bot.bench import HARBOR, NORTHWIND, Bench, Json
 from tests.waiting import until

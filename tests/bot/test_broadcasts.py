@@ -20,7 +20,6 @@ from agent.tools import Evidence
 from bot.broadcasts import SENT_BACK, neutral, quiet, quiet_answer
 from bot.clients import Clients
 from bot.credentials import OneWorkspace
-from bot.dialogs import modal, notice, text_input, words
 from bot.emulator.blocks import check_blocks
 from bot.render.cards import card_blocks, card_text, small_card
 from bot.render.documents import document_blocks, document_plain, remaining_rows
@@ -28,6 +27,7 @@ from bot.render.lost import lost_text
 from bot.render.messages import messages
 from bot.render.replies import tell
 from bot.render.text import fallback, quoted
+from bot.views import modal, notice, text_input, words
 from tests.bot.bench import HARBOR, NORTHWIND, Bench
 from tests.bot.desk import TOKEN, Desk, Jotted
 from tests.bot.reading import broadcasts, is_within, letters, read

@@ -51,7 +51,7 @@ async def test_why_it_was_bad_is_asked_and_kept(bench: Bench) -> None:
     ts, _, buttons = await answered(bench)
     await rate(bench, ts, "@ben", buttons["negative_button"]["value"])
     (view,) = (await bench.people.views("@ben"))["views"]
-    await bench.people.submit_view("@ben", view["id"], {"reason": {"reason": "<!channel> wrong month"}})
+    await bench.people.submit_view("@ben", view["id"], {"reason": {"value": "<!channel> wrong month"}})
     (kept,) = await kept_of(bench)
     assert (kept.rating, kept.reason) == ("bad", "<!channel> wrong month")
     await rate(bench, ts, "@ben", buttons["positive_button"]["value"])
@@ -127,7 +127,7 @@ async def test_an_operator_reads_the_reasons_beside_the_runs_they_are_about(benc
     await rate(bench, ts, "@ben", buttons["negative_button"]["value"])
     (view,) = (await bench.people.views("@ben"))["views"]
     reason = "wrong month\n\x1b[2J xoxb-1234567890-secret"
-    await bench.people.submit_view("@ben", view["id"], {"reason": {"reason": reason}})
+    await bench.people.submit_view("@ben", view["id"], {"reason": {"value": reason}})
     settings = bench.settings()
     lines = [line async for line in list_feedback(settings, tenant=NORTHWIND, days=1, limit=9)]
     (line,) = lines

@@ -46,7 +46,7 @@ async def test_no_row_anywhere_holds_what_was_said(bench: Bench) -> None:
     bad = buttons["elements"][0]["negative_button"]["value"]
     await bench.people.click("#campaigns", answer["ts"], "answer_feedback", "@ben", value=bad)
     (view,) = (await bench.people.views("@ben"))["views"]
-    await bench.people.submit_view("@ben", view["id"], {"reason": {"reason": f"no {WORD}"}})
+    await bench.people.submit_view("@ben", view["id"], {"reason": {"value": f"no {WORD}"}})
     before = await remains(bench)
     assert {"messages", "runs", "steps", "feedback"} <= before.keys()
     assert len(await bench.service.store.read(Select(APPROVALS, {"tenant": NORTHWIND}))) == 1

@@ -11,9 +11,9 @@ import pytest
 
 from agent.feedback import feedback_since
 from agent.preferences import PreferenceBook, Preferences
-from bot import acknowledgements, clients, opening
+from bot import acknowledgements, clients, dialogs
 from bot.acknowledgements import FAILED, LATER
-from bot.opening import MOMENT
+from bot.dialogs import MOMENT
 from bot.settings_dialog import SETTINGS
 from tests.bot.bench import NORTHWIND, Bench, Json
 from tests.waiting import until
@@ -27,7 +27,7 @@ async def bench(
     request: pytest.FixtureRequest, tmp_path: Path, engine_database: str, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[Bench]:
     monkeypatch.setattr(clients, "SOON_S", 0.05)
-    monkeypatch.setattr(opening, "READY_S", 0.15)
+    monkeypatch.setattr(dialogs, "READY_S", 0.15)
     monkeypatch.setattr(acknowledgements, "ACK_S", 0.4)
     token = "xapp-1-of-the-tests" if request.param == "socket" else ""
     async with Bench(tmp_path, {"DATABASE_URL": engine_database}, app_token=token) as bench:

@@ -9,16 +9,15 @@ from agent.approvals import Approval
 from agent.channel import Channel
 from agent.loop import Agent
 from agent.preferences import PreferenceBook
-from bot.dialogs import View, modal, notice, text_input, text_of, words
-from bot.opening import Dialogs, Made
+from bot.dialogs import Dialogs, Made
 from bot.people import SlackPeople
 from bot.render.cards import APPROVE, DENY, DENY_WHY
 from bot.render.text import quoted
+from bot.views import View, modal, notice, text_input, text_of, words
 from workflows import Engine
 
 NOT_YOURS = "You can't decide this one: approvals are for the workspace's admins and the approvers they have named."
 NOT_ALONE = "You asked for this yourself, and it is more than one person may approve alone here. Somebody else has to approve it."
-NOT_CHECKED = "Slack did not tell whether you may decide this. Nothing was decided; please click again in a moment."
 UNKNOWN = "This approval is not known here any more."
 NOT_OPENED = "Slack did not open the dialog. Nothing was decided; please click again, or press Deny."
 
@@ -68,9 +67,9 @@ class Decisions:
     async def _refusal(self, tenant: str, user: str, approval: Approval, *, approves: bool) -> str | None:
         preferences = await self._preferences.of(tenant)
         if user not in preferences.approvers:
-            allowed = await self._people.is_admin(tenant, user)
-            if not allowed:
-                return NOT_YOURS if allowed is False else NOT_CHECKED
+            refusal = await self._people.refusal(tenant, user, others=NOT_YOURS)
+            if refusal is not None:
+                return refusal
         return NOT_ALONE if approves and approval.alone_by(user, preferences) else None
 
     async def _why(self, tenant: str, user: str, approval_id: str) -> Made:
