@@ -6,14 +6,15 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict
-from pydantic_core import to_json
+from pydantic_core import from_json, to_json
 
-from agent.channel import Card, Channel
+from agent.channel import Card, Channel, ChannelUnavailableError
 from agent.models.base import Person, ToolCall
 from agent.preferences import Preferences
 from agent.thread import Thread
 from agent.tools import Evidence
 from agent.turn import Settling
+from workflows import Record, StepContext
 from workflows.storage import Insert, Select, Store, Update
 from workflows.storage.tables import APPROVALS
 
@@ -120,14 +121,31 @@ async def settle(store: Store, channel: Channel, tenant: str, each: Settling) ->
     approval = await find(store, tenant, each.approval_id)
     if approval is None or approval.message_id is None:
         return True
-    return await channel.settle(
-        approval.thread, approval.message_id, approval.card.model_copy(update={"outcome": each.outcome})
-    )
+    outcome = each.outcome if approval.state == "approved" else None
+    card = approval.card.model_copy(update={"outcome": outcome})
+    return await channel.settle(approval.thread, approval.message_id, card)
 
 
 async def settle_all(store: Store, channel: Channel, tenant: str, settling: Sequence[Settling]) -> tuple[Settling, ...]:
     """Those that could not be edited now."""
     return tuple([each for each in settling if not await settle(store, channel, tenant, each)])
+
+
+PATIENT_TRIES = 5
+"""Tries that wait until the channel takes the edit of a card. What else is to be said is not to be held up for ever."""
+
+
+async def settle_patiently(store: Store, channel: Channel, ctx: StepContext, settling: Sequence[Settling]) -> None:
+    """Make cards tell what there is to tell. Raises ChannelUnavailableError for the first few tries of the step."""
+    left = await settle_all(store, channel, ctx.tenant, settling)
+    if left and ctx.attempt <= PATIENT_TRIES:
+        raise ChannelUnavailableError(f"{len(left)} cards could not be edited")
+
+
+def asked_by(records: Sequence[Record]) -> list[str]:
+    """The approvals that a turn has asked for, by its records."""
+    noted = [record for record in records if record.path.endswith("!approval")]
+    return [str(from_json(record.output or b"{}").get("id", "")) for record in noted]
 
 
 async def waiting(store: Store, tenant: str) -> list[Approval]:

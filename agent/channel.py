@@ -55,7 +55,7 @@ class Delivered(BaseModel):
 Decision = Literal["pending", "approved", "denied", "expired"]
 
 
-Outcome = Literal["done", "refused", "unknown"]
+Outcome = Literal["done", "refused", "unknown", "stopped"]
 
 
 class Card(BaseModel):

@@ -74,7 +74,7 @@ class Forgetting:
     async def _stop(self, place: Place, ctx: StepContext) -> Place:
         transcript = Transcript(self._store)
         for thread in await self._stopper.live(ctx.tenant, place.channel):
-            await self._stopper.stop(thread, message_id=await transcript.last_said(thread), by="")
+            await self._stopper.stop(thread, message_id=await transcript.last_said(thread), by="", anew=True)
         for approval in await approvals.waiting(self._store, ctx.tenant):
             if approval.thread.channel == place.channel:
                 await self._withdraw(approval)

@@ -126,13 +126,15 @@ class Inbox:
         approval = await approvals.find(self._store, thread.tenant, str(_payload(signal)["approval_id"]))
         if approval is None or approval.thread != thread:
             return
-        decided = Settling(approval_id=approval.id)
-        if not await approvals.settle(self._store, self._channel, thread.tenant, decided):
-            taken.settling.append(decided)
         if taken.asker.id == SYSTEM.id:
             taken.asker = approval.requester
         stopped_at = await self._stops.at(thread)
-        if stopped_at is not None and approval.decided_at is not None and approval.decided_at <= stopped_at:
+        stopped = stopped_at is not None and approval.decided_at is not None and approval.decided_at <= stopped_at
+        called_off = stopped and approval.state == "approved"
+        decided = Settling(approval_id=approval.id, outcome="stopped" if called_off else None)
+        if not await approvals.settle(self._store, self._channel, thread.tenant, decided):
+            taken.settling.append(decided)
+        if stopped:
             text = f"approval {approval.id}: denied; reason: the conversation was stopped before it was done"
             self._notice(thread, text, signal, taken, ctx)
             return

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from agent.answer import Answers
+from agent.apology import Apologies
 from agent.calls import Calls
 from agent.channel import DELIVERY_RETRY, Channel, Delivered
 from agent.execution import BeforeTool, Execution
@@ -101,8 +102,9 @@ def make_agent(
         .branch((is_continued, conversation), otherwise=step(id="rest", effect=Effect.PURE)(rest))
         .commit()
     )
-    apology = step(id="apologise", effect=Effect.RECONCILE, reconcile=answers.find_apology, retry=DELIVERY_RETRY)(
-        answers.apologise
+    apologies = Apologies(store, channel)
+    apology = step(id="apologise", effect=Effect.RECONCILE, reconcile=apologies.find, retry=DELIVERY_RETRY)(
+        apologies.apologise
     )
     return Agent(turn=turn, notice=workflow(NOTICE).then(apology).commit())
 

@@ -108,6 +108,19 @@ class Transcript:
         rows = await self._store.read(query)
         return int(rows[0]["position"]) + 1 if rows else 1
 
+    async def last_position(self, thread: Thread, run_id: str) -> int:
+        """The place of the last message of a turn; of one that has none yet, the last place before it."""
+        query = Select(
+            MESSAGES, {**_of(thread), "run_id": run_id, "position": Is("!=", None)}, order=("-position",), limit=1
+        )
+        rows = await self._store.read(query)
+        return int(rows[0]["position"]) if rows else await self.next_position(thread) - 1
+
+    async def positions(self, thread: Thread, ids: Sequence[str]) -> dict[str, int]:
+        """The places of messages by their ids, as far as they have one."""
+        rows = await self._store.read(Select(MESSAGES, {**_of(thread), "id": Is("in", list(ids))}))
+        return {row["id"]: row["position"] for row in rows if row["position"] is not None}
+
     async def last_said(self, thread: Thread) -> str:
         """The id of the newest message of a person; empty if there is none. Message ids sort by time."""
         where = {"tenant": thread.tenant, "thread": thread.key, "role": "user", "notice": False}

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
+from agent.approvals import asked_by, withdrawn
 from agent.messages import MESSAGES
 from agent.thread import Thread
 from workflows import Engine, RunState
@@ -22,11 +23,14 @@ STOPS = Table(
 )
 
 
-def stopped(thread: Thread, *, message_id: str, by: str, at: datetime) -> tuple[Write, Write]:
-    """Stop everything in the thread up to `message_id`, and approvals decided before `at`. Of two stops the later message counts."""
+def stopped(thread: Thread, *, message_id: str, by: str, at: datetime, anew: bool = False) -> tuple[Write, Write]:
+    """Stop everything in the thread up to `message_id`, and approvals decided before `at`. Of two stops the later message counts.
+
+    One that comes again changes nothing, unless it was pressed `anew`, with nothing said in between.
+    """
     key = {"tenant": thread.tenant, "thread": thread.key}
     values = {"message_id": message_id, "by_user": by, "at": at}
-    older = Update(STOPS, {**key, "message_id": Is("<", message_id)}, values)
+    older = Update(STOPS, {**key, "message_id": Is("<=" if anew else "<", message_id)}, values)
     return Insert(STOPS, {**key, **values}, on_conflict="nothing"), older
 
 
@@ -41,21 +45,27 @@ class Stopper:
         self._turn = turn
         self._stops = Stops(engine.store)
 
-    async def stop(self, thread: Thread, *, message_id: str, by: str, and_keep: Sequence[Write] = ()) -> bool:
+    async def stop(
+        self, thread: Thread, *, message_id: str, by: str, anew: bool = False, and_keep: Sequence[Write] = ()
+    ) -> bool:
         """The row first, so that a turn that has not begun yet is stopped too; then whoever runs is told. Returns whether anybody was.
 
-        A redelivered Stop finishes what its first copy began, and no turn that was begun after that. `and_keep` is written before anybody
-        is told: once the turn has ended, nothing else would say that there was one to stop. Raises StoreUnavailableError.
+        A redelivered Stop finishes what its first copy began, and no turn that was begun after that. `anew`: it is known not to be one.
+        `and_keep` is written before anybody is told: once the turn has ended, nothing else would say that there was one to stop.
+        Raises StoreUnavailableError.
         """
         store = self._engine.store
-        await store.write(*stopped(thread, message_id=message_id, by=by, at=await store.now()))
+        row = stopped(thread, message_id=message_id, by=by, at=await store.now(), anew=anew)
+        first = await store.write(*row) > 0
         pressed_at = await self._stops.at(thread)
         live = await self._engine.runs(tenant=thread.tenant, workflow=self._turn, key=thread.key, states=LIVE, limit=1)
-        begun = [run for run in live if pressed_at is not None and run.created_at <= pressed_at]
+        # Clocks are asked only where the row was there before: the database's may go back.
+        begun = [run for run in live if first or (pressed_at is not None and run.created_at <= pressed_at)]
         begun = [run for run in begun if await self._covers(thread, run.run_id, message_id)]
         if begun and and_keep:
             await store.write(*and_keep)
         for run in begun:
+            await self._withdraw(thread.tenant, run.run_id)
             await self._engine.cancel(run.run_id, tenant=thread.tenant)
         return bool(begun)
 
@@ -75,6 +85,7 @@ class Stopper:
         if begun or gone:
             await store.write(*(and_keep if begun else ()), *gone)
         for run in begun:
+            await self._withdraw(thread.tenant, run.run_id)
             await self._engine.cancel(run.run_id, tenant=thread.tenant)
         return bool(begun)
 
@@ -92,6 +103,12 @@ class Stopper:
         return bool(rows) and all(
             (row["author"] or {}).get("id") == by and str(row["id"]) <= message_id for row in rows
         )
+
+    async def _withdraw(self, tenant: str, run_id: str) -> None:
+        """Nobody is to approve any more what a stopped turn has asked for. Its notice tells so on the cards."""
+        asked = asked_by(await self._engine.store.load(run_id))
+        if asked:
+            await self._engine.store.write(*(withdrawn(tenant, each) for each in asked))
 
     async def _covers(self, thread: Thread, run_id: str, message_id: str) -> bool:
         """Whether a turn works on something as old as the stop. One delivered late must not end what was asked after it."""

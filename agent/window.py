@@ -10,6 +10,8 @@ WINDOW = 120
 """Messages of a thread that a model call sees; a longer thread costs a turn no more than this."""
 WINDOW_BYTES = 300_000
 """Of all of them, in UTF-8: at three to four bytes a token some 90,000 tokens, which every provider's window takes beside tools and guidance."""
+LOST = '{"status": "not_run", "reason": "the turn ended before this call"}'
+"""The result of a call whose turn ended before it had one."""
 PART_BYTES = 100_000
 """Of one text or result; of a longer one a model call sees the beginning."""
 
@@ -97,5 +99,4 @@ def _answered(messages: list[Message]) -> Iterator[Message]:
 
 def _result(call: ToolCall, after: int, results: list[tuple[int, ToolResult]]) -> ToolResult:
     given = next((part for number, part in results if number > after and part.call_id == call.id), None)
-    lost = '{"status": "not_run", "reason": "the turn ended before this call"}'
-    return given or ToolResult(call_id=call.id, name=call.name, content=lost, is_error=True)
+    return given or ToolResult(call_id=call.id, name=call.name, content=LOST, is_error=True)

@@ -95,11 +95,12 @@ class Threadline:
     async def _stop(self, command: Command) -> str:
         threads = await self._live(command)
         transcript = Transcript(self._store)
+        stopped = 0
         for thread in threads:
             last = await transcript.last_said(thread) or f"{(await self._store.now()).timestamp():.6f}"
-            await self._stopper.stop(thread, message_id=last, by=command.user)
+            stopped += await self._stopper.stop(thread, message_id=last, by=command.user, anew=True)
         return _counted(
-            len(threads),
+            stopped,
             "conversation was stopped",
             "conversations were stopped",
             none="There was nothing to stop here",

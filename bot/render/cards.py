@@ -23,6 +23,7 @@ HEADLINES = {"pending": "Approval needed", "approved": "Approved", "denied": "De
 OUTCOMES = {
     "done": "Done.",
     "refused": ":warning: It was not done; the thread says why.",
+    "stopped": ":warning: It was not done: the conversation was stopped before.",
     "unknown": ":warning: It was cut off, and nobody knows whether it was done; the thread says more.",
 }
 

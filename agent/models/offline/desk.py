@@ -13,6 +13,7 @@ from pydantic import ValidationError
 
 from agent.campaigns.results import CampaignList
 from agent.models.base import Message, ToolCall, ToolResult
+from agent.window import LOST
 
 OutcomeKind = Literal["done", "waiting", "interrupted", "error", "refused"]
 _REFUSED = frozenset({"denied", "blocked", "rejected", "refused", "expired", "stopped", "cancelled"})
@@ -47,7 +48,7 @@ class Turn:
 
 
 def turns(messages: Sequence[Message]) -> list[Turn]:
-    """The window cut after each answer; the last turn is the open one, and may be empty."""
+    """The window cut after each answer, and after calls whose turn ended before them; the last turn is the open one, and may be empty."""
     found: list[Turn] = []
     inputs: list[tuple[int, Message]] = []
     entries: list[Entry] = []
@@ -58,10 +59,17 @@ def turns(messages: Sequence[Message]) -> list[Turn]:
             inputs.append((at, message))
         elif message.role == "tool":
             entries += _entries(message, calls, at)
+            if _cut_off(message):  # by a stop or a failure: what it asked for is not asked for any more
+                found.append(Turn(tuple(inputs), tuple(entries)))
+                inputs, entries = [], []
         elif not message.tool_calls:
             found.append(Turn(tuple(inputs), tuple(entries)))
             inputs, entries = [], []
     return [*found, Turn(tuple(inputs), tuple(entries))]
+
+
+def _cut_off(message: Message) -> bool:
+    return any(isinstance(part, ToolResult) and part.content == LOST for part in message.parts)
 
 
 def _entries(message: Message, calls: dict[str, ToolCall], at: int) -> Iterable[Entry]:
