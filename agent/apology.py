@@ -54,15 +54,14 @@ class Apologies:
         """What the turn has asked for, that nobody can decide any more. None: its card does not stand there."""
         await self._store.write(withdrawn(ctx.tenant, approval_id))
         approval = await find(self._store, ctx.tenant, approval_id)
-        if approval is None or approval.message_id is not None:
+        if approval is None or approval.places:
             return approval
-        # It may have been posted, and its id was lost with the turn.
-        card = await self._channel.find(
-            thread, delivery_id=f"approval:{approval_id}", notes=ctx, since=approval.expires_at - LIFETIME
-        )
-        if card is None:
+        # It may have been posted, and where was lost with the turn.
+        since = approval.expires_at - LIFETIME
+        places = await self._channel.standing(thread, approval.card, notes=ctx, since=since)
+        if not places:
             return None
-        await self._store.write(shown(approval, card.message_ids[0]))
+        await self._store.write(shown(approval, places))
         return approval
 
     async def _ran(self, thread: Thread, failed: FailedRun, records: Sequence[Record]) -> list[Settling]:

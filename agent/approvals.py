@@ -8,8 +8,9 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict
 from pydantic_core import from_json, to_json
 
-from agent.channel import Card, Channel, ChannelUnavailableError
+from agent.channel import Card, Channel, ChannelUnavailableError, Place
 from agent.models.base import Person, ToolCall
+from agent.people import People
 from agent.preferences import Preferences
 from agent.thread import Thread
 from agent.tools import Evidence
@@ -19,6 +20,8 @@ from workflows.storage import Insert, Select, Store, Update
 from workflows.storage.tables import APPROVALS
 
 LIFETIME = timedelta(hours=24)
+SENT_TO = 5
+"""People who are sent a card directly: enough for one of them to be there."""
 ROW = {"id", "thread", "state", "by_user", "reason", "expires_at", "decided_at"}
 """What a column holds; the rest of an approval is its body."""
 
@@ -36,8 +39,11 @@ class Approval(BaseModel):
     digest: str
     approvers: tuple[str, ...] = ()
     """Whom the card names beside the admins; who may decide is looked up when somebody does."""
+    sent_to: tuple[str, ...] | None = None
+    """Whom the card is sent to beside the thread, where nobody who may decide sees it."""
     expires_at: datetime
-    message_id: str | None = None
+    places: tuple[Place, ...] = ()
+    """Where its card stands, once it does."""
     state: str = "pending"
     by_user: str | None = None
     reason: str | None = None
@@ -52,6 +58,7 @@ class Approval(BaseModel):
                 "evidence": self.evidence,
                 "requester": self.requester,
                 "approvers": self.approvers,
+                "sent_to": self.sent_to,
                 "expires_at": self.expires_at,
                 "state": self.state,
                 "by_user": self.by_user,
@@ -69,6 +76,17 @@ class Approval(BaseModel):
         if user != self.requester.id or preferences.alone_limit_micros is None:
             return False
         return self.evidence.spend_micros is None or self.evidence.spend_micros > preferences.alone_limit_micros
+
+
+async def deciders(people: People, approval: Approval, preferences: Preferences) -> tuple[str, ...] | None:
+    """Whom to ask directly what nobody else sees: the named approvers, or else admins. None: the requester decides it alone."""
+    tenant, requester = approval.thread.tenant, approval.requester.id
+    may = requester in preferences.approvers or await people.is_admin(tenant, requester)
+    if may and not approval.alone_by(requester, preferences):
+        return None
+    named = tuple(each for each in preferences.approvers if each != requester)
+    known = named or await people.admins(tenant, limit=SENT_TO + 1)
+    return tuple(each for each in known if each != requester)[:SENT_TO]
 
 
 def digest(call: ToolCall) -> str:
@@ -92,12 +110,10 @@ def asked(approval: Approval, *, workflow: str) -> Insert:
     )
 
 
-def shown(approval: Approval, message_id: str) -> Update:
+def shown(approval: Approval, places: tuple[Place, ...]) -> Update:
     """Where its card stands."""
-    body = approval.model_dump(mode="json", exclude=ROW)
-    return Update(
-        APPROVALS, {"tenant": approval.thread.tenant, "id": approval.id}, {"body": {**body, "message_id": message_id}}
-    )
+    body = approval.model_copy(update={"places": places}).model_dump(mode="json", exclude=ROW)
+    return Update(APPROVALS, {"tenant": approval.thread.tenant, "id": approval.id}, {"body": body})
 
 
 def withdrawn(tenant: str, approval_id: str) -> Update:
@@ -119,11 +135,11 @@ async def find(store: Store, tenant: str, approval_id: str) -> Approval | None:
 async def settle(store: Store, channel: Channel, tenant: str, each: Settling) -> bool:
     """Make a card tell what there is to tell. False: it could not be edited now."""
     approval = await find(store, tenant, each.approval_id)
-    if approval is None or approval.message_id is None:
+    if approval is None or not approval.places:
         return True
     outcome = each.outcome if approval.state == "approved" else None
     card = approval.card.model_copy(update={"outcome": outcome})
-    return await channel.settle(approval.thread, approval.message_id, card)
+    return await channel.settle(approval.thread, approval.places, card)
 
 
 async def settle_all(store: Store, channel: Channel, tenant: str, settling: Sequence[Settling]) -> tuple[Settling, ...]:

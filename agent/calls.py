@@ -97,23 +97,43 @@ class Calls:
     # Asking
 
     async def _ask(self, pending: PendingCall, tool: Tool, call: ToolCall, ctx: StepContext) -> str:
-        """Show the call to its approvers. The row comes first, so that the card can be answered the moment it is seen."""
+        """Show the call to its approvers. The row comes first, so that the card can be answered the moment it is seen.
+
+        Asked again after a kill, it is the same approval, shown to the same people.
+        """
+        approval_id = str(ctx.uuid("approval"))
+        approval = await approvals.find(self._store, pending.thread.tenant, approval_id)
+        if approval is None:
+            approval = await self._approval_of(approval_id, pending, tool, call, ctx)
+            await ctx.note("approval", {"id": approval.id}, writes=[approvals.asked(approval, workflow=self._workflow)])
+        places = await self._channel.ask(pending.thread, approval.card, notes=ctx)
+        ctx.write(approvals.shown(approval, places))
+        waiting = {"status": "awaiting_approval", "approval_id": approval.id, "summary": approval.evidence.title}
+        if approval.sent_to:
+            waiting["sent_to"] = ", ".join(
+                [await self._name(approval.thread.tenant, each) for each in approval.sent_to]
+            )
+        return to_json(waiting).decode()
+
+    async def _approval_of(
+        self, approval_id: str, pending: PendingCall, tool: Tool, call: ToolCall, ctx: StepContext
+    ) -> Approval:
         context = await self._execution.context(pending, ctx, key=ctx.idempotency_key)
+        preferences = await self._preferences.of(pending.thread.tenant)
         approval = Approval(
-            id=str(ctx.uuid("approval")),
+            id=approval_id,
             thread=pending.thread,
             call=call,
             evidence=await tool.shown(call.arguments, context),
             requester=pending.asker,
             digest=approvals.digest(call),
-            approvers=(await self._preferences.of(pending.thread.tenant)).approvers,
+            approvers=preferences.approvers,
             expires_at=context.now + LIFETIME,
         )
-        await ctx.note("approval", {"id": approval.id}, writes=[approvals.asked(approval, workflow=self._workflow)])
-        message_id = await self._channel.ask(pending.thread, approval.card, notes=ctx)
-        ctx.write(approvals.shown(approval, message_id))
-        waiting = {"status": "awaiting_approval", "approval_id": approval.id, "summary": approval.evidence.title}
-        return to_json(waiting).decode()
+        if not self._channel.private(pending.thread):
+            return approval
+        sent_to = await approvals.deciders(self._people, approval, preferences)
+        return approval.model_copy(update={"sent_to": sent_to})
 
     # Approved calls
 
@@ -132,7 +152,10 @@ class Calls:
         return approval
 
     async def _decider(self, approval: Approval) -> str:
-        return name(await self._people.person(approval.thread.tenant, approval.by_user or ""))
+        return await self._name(approval.thread.tenant, approval.by_user or "")
+
+    async def _name(self, tenant: str, user_id: str) -> str:
+        return name(await self._people.person(tenant, user_id))
 
     async def _approved_result(self, approval: Approval, pending: PendingCall, ctx: StepContext) -> tuple[str, bool]:
         try:

@@ -52,6 +52,15 @@ class Delivered(BaseModel):
     message_ids: tuple[str, ...]
 
 
+class Place(BaseModel):
+    """Where a card stands."""
+
+    model_config = ConfigDict(frozen=True)
+
+    channel: str
+    message_id: str
+
+
 Decision = Literal["pending", "approved", "denied", "expired"]
 
 
@@ -67,6 +76,8 @@ class Card(BaseModel):
     evidence: Evidence
     requester: Person
     approvers: tuple[str, ...] = ()
+    sent_to: tuple[str, ...] | None = None
+    """Where who may decide does not see the thread: to whom it is sent directly. None: it stands where they see it."""
     expires_at: datetime
     state: Decision = "pending"
     by_user: str | None = None
@@ -166,15 +177,23 @@ class Channel(Protocol):
     async def find(
         self, thread: Thread, *, delivery_id: str, notes: Notes, since: datetime | None = None
     ) -> Delivered | None:
-        """The whole answer, or the card of an approval ("approval:" and its id), if it stands there already; posted since about then."""
+        """The whole answer, if it stands there already; posted since about then."""
         ...
 
-    async def ask(self, thread: Thread, card: Card, *, notes: Notes) -> str:
-        """Post a card, once. Returns its message id."""
+    def private(self, thread: Thread) -> bool:
+        """Whether nobody but one person and the agent sees the thread."""
         ...
 
-    async def settle(self, thread: Thread, message_id: str, card: Card) -> bool:
-        """Make a card tell how it was decided. False: not now; ask again later."""
+    async def ask(self, thread: Thread, card: Card, *, notes: Notes) -> tuple[Place, ...]:
+        """Post a card, once in the thread and once to each person it is sent to. Returns where it stands, the thread first."""
+        ...
+
+    async def standing(self, thread: Thread, card: Card, *, notes: Notes, since: datetime) -> tuple[Place, ...]:
+        """Where a card stands that was to be posted since about then, as far as can be seen now."""
+        ...
+
+    async def settle(self, thread: Thread, places: Sequence[Place], card: Card) -> bool:
+        """Make a card tell how it was decided, wherever it stands. False: not everywhere now; ask again later."""
         ...
 
 

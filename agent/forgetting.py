@@ -84,8 +84,8 @@ class Forgetting:
         """Nobody can decide it any more, and its card says so."""
         await self._store.write(approvals.withdrawn(approval.thread.tenant, approval.id))
         known = await approvals.find(self._store, approval.thread.tenant, approval.id)
-        if known is not None and known.message_id is not None:
-            await self._channel.settle(known.thread, known.message_id, known.card)
+        if known is not None and known.places:
+            await self._channel.settle(known.thread, known.places, known.card)
 
     async def _wait(self, place: Place, ctx: StepContext) -> Place:
         turns = await self._engine.runs(tenant=ctx.tenant, workflow=self._agent.turn.id, states=LIVE, limit=1000)

@@ -1,4 +1,4 @@
-"""Who somebody is: name and time zone, looked up when a turn takes their message in."""
+"""Who somebody is: name and time zone, looked up when a turn takes their message in; and who administers a workspace."""
 
 from typing import Protocol
 
@@ -10,4 +10,12 @@ class People(Protocol):
 
     async def person(self, tenant: str, user_id: str) -> Person:
         """The person, as far as known."""
+        ...
+
+    async def is_admin(self, tenant: str, user_id: str) -> bool | None:
+        """Whether the person administers the workspace. None: nobody says now."""
+        ...
+
+    async def admins(self, tenant: str, *, limit: int) -> tuple[str, ...]:
+        """The ids of some who administer the workspace, whoever installed the app first, as far as known."""
         ...

@@ -101,9 +101,9 @@ class Decisions:
         approval: Approval | None = await approvals.find(self._engine.store, tenant, approval_id)
         if approval is None:
             return UNKNOWN
-        if approval.state != "pending" and approval.message_id is not None:
+        if approval.state != "pending" and approval.places:
             # The card is settled once, when the thread takes the decision in, and Slack may have been away then.
-            await self._channel.settle(approval.thread, approval.message_id, approval.card)
+            await self._channel.settle(approval.thread, approval.places, approval.card)
         if approval.state in ("pending", "expired"):
             return "This approval has expired. Nothing was changed; ask again if it is still wanted."
         return f"This was already {approval.state} by <@{approval.by_user}>."

@@ -65,6 +65,11 @@ class Installs:
         self._departures = departures
         self._known: OrderedDict[str, tuple[float, Credentials]] = OrderedDict()
 
+    async def installer(self, tenant: str) -> str:
+        """Who installed the app there; empty if nobody knows."""
+        rows = await self._store.read(Select(INSTALLATIONS, {"tenant": tenant, "removed_at": None}))
+        return str(rows[0]["installer"]) if rows else ""
+
     async def credentials(self, tenant: str) -> Credentials | None:
         """The tenant's credentials, their token refreshed if it is about to expire, or None if the app is not installed there.
 

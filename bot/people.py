@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import structlog
@@ -12,6 +13,10 @@ from bot.clients import Clients
 REMEMBERED_S = 3600.0
 ANSWER_S = 1.5
 """Clicks and commands wait for it, and Slack waits three seconds for those."""
+LIST_S = 10.0
+PAGES = 5
+PAGE = 200
+"""A workspace's people are read as far as this to find its admins; whoever installed the app is known without."""
 LIMIT = 10_000
 NOT_CHECKED = "Slack did not tell whether you are an admin here. Nothing was done; please try again in a moment."
 
@@ -19,8 +24,9 @@ NOT_CHECKED = "Slack did not tell whether you are an admin here. Nothing was don
 class SlackPeople:
     """Implements `agent.people.People`; also knows who administers a workspace."""
 
-    def __init__(self, clients: Clients) -> None:
+    def __init__(self, clients: Clients, *, installer: Callable[[str], Awaitable[str]] | None = None) -> None:
         self._clients = clients
+        self._installer = installer
         self._known: dict[tuple[str, str], tuple[float, Person, bool]] = {}
         self._teams: dict[tuple[str, str], str] = {}
 
@@ -38,6 +44,30 @@ class SlackPeople:
         """Why a person may not do what is for admins: `others` is what those are told who are none. None: they may."""
         allowed = await self.is_admin(tenant, user_id)
         return None if allowed else others if allowed is False else NOT_CHECKED
+
+    async def admins(self, tenant: str, *, limit: int) -> tuple[str, ...]:
+        """Some who administer the workspace: whoever installed the app, if they still do, and those its list of people names."""
+        installer = await self._installer(tenant) if self._installer else ""
+        first = [installer] if installer and await self.is_admin(tenant, installer) else []
+        try:
+            async with asyncio.timeout(LIST_S):
+                listed = await self._listed(tenant, limit)
+        except Exception as error:
+            structlog.get_logger().warning("admins_unknown", tenant=tenant, error=f"{type(error).__name__}: {error}")
+            listed = []
+        return tuple(dict.fromkeys([*first, *listed]))[:limit]
+
+    async def _listed(self, tenant: str, limit: int) -> list[str]:
+        client = await self._clients.of(tenant)
+        found: list[str] = []
+        cursor = ""
+        for _ in range(PAGES):
+            page = await client.users_list(limit=PAGE, cursor=cursor or None)
+            found += [str(user["id"]) for user in page["members"] if _decides(user, tenant)]
+            cursor = (page.get("response_metadata") or {}).get("next_cursor") or ""
+            if len(found) >= limit or not cursor:
+                break
+        return found
 
     async def team(self, tenant: str, user_id: str) -> str:
         """The workspace a person is of: in an organization, or a channel shared with another company, not the tenant."""
@@ -65,14 +95,24 @@ class SlackPeople:
         )
         outside = _outside(user, tenant)
         person = Person(id=user_id, name=str(name), time_zone=str(user.get("tz") or "UTC"), outside=outside)
-        # Slack tells of a stranger what they are at home: an admin there decides nothing here.
-        admin = not outside and bool(user.get("is_admin") or user.get("is_owner") or user.get("is_primary_owner"))
+        admin = _administers(user, tenant)
         if len(self._known) >= LIMIT:
             self._known.clear()
             self._teams.clear()
         self._known[tenant, user_id] = (time.monotonic(), person, admin)
         self._teams[tenant, user_id] = str(user.get("team_id") or tenant)
         return person, admin
+
+
+def _administers(user: dict[str, Any], tenant: str) -> bool:
+    """Slack tells of a stranger what they are at home: an admin there decides nothing here."""
+    admin = user.get("is_admin") or user.get("is_owner") or user.get("is_primary_owner")
+    return bool(admin) and not _outside(user, tenant)
+
+
+def _decides(user: dict[str, Any], tenant: str) -> bool:
+    """Whether somebody in the list of people can be asked to decide."""
+    return _administers(user, tenant) and not (user.get("deleted") or user.get("is_bot"))
 
 
 def _outside(user: dict[str, Any], tenant: str) -> bool:

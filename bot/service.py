@@ -118,7 +118,7 @@ class Service:
             self.credentials, api_url=settings.slack_api_url, timeout_s=patience_s, refused=self.refusals.heard,
             connections=self.connections,
         )  # fmt: skip
-        self.people = SlackPeople(self.clients)
+        self.people = SlackPeople(self.clients, installer=self.installs.installer)
         self.pacer = make_pacer(settings)
         self.channel = SlackChannel(
             self.clients,

@@ -20,6 +20,10 @@ Blocks = list[dict[str, Any]]
 
 STATES = {"approved": ":white_check_mark: Approved", "denied": ":no_entry: Denied", "expired": ":hourglass: Expired"}
 HEADLINES = {"pending": "Approval needed", "approved": "Approved", "denied": "Denied", "expired": "Expired"}
+NOBODY = (
+    "You can't decide this by yourself, nobody else sees this conversation, and I know of nobody to send it to. Ask for it in a channel, "
+    "or ask an admin of the workspace to name approvers in `/threadline settings`."
+)
 OUTCOMES = {
     "done": "Done.",
     "refused": ":warning: It was not done; the thread says why.",
@@ -45,6 +49,7 @@ def card_blocks(card: Card) -> Blocks:
         named = ", ".join(_person(each) for each in card.approvers[:NAMED])
         more = f" and {len(card.approvers) - NAMED} more" if len(card.approvers) > NAMED else ""
         blocks.append(_context(f"Decided by an admin of the workspace, or by {named}{more}"))
+    blocks += _sent(card)
     blocks.append(_decision(card) if card.state != "pending" else _buttons(card))
     return blocks
 
@@ -53,7 +58,15 @@ def small_card(card: Card) -> Blocks:
     """The card without its facts, where Slack refuses the whole one: it can still be decided, and tells how it was."""
     title = shortened(quoted(card.evidence.title), 1000)
     below = _decision(card) if card.state != "pending" else _buttons(card)
-    return [_section(text=_mrkdwn(f"*{HEADLINES[card.state]}*\n{title}", 3000)), below]
+    return [_section(text=_mrkdwn(f"*{HEADLINES[card.state]}*\n{title}", 3000)), *_sent(card), below]
+
+
+def _sent(card: Card) -> Blocks:
+    """Who was asked, where they don't see the thread."""
+    if card.sent_to is None or card.state != "pending":
+        return []
+    names = ", ".join(_person(each) for each in card.sent_to)
+    return [_context(f"You can't decide this by yourself. I have sent it to {names}" if names else NOBODY)]
 
 
 def _person(user_id: str) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 import structlog
 from slack_sdk.errors import SlackApiError
 
-from agent.channel import Card, ChannelGoneError, ChannelUnavailableError, Delivered, Draft, Notes
+from agent.channel import Card, ChannelGoneError, ChannelUnavailableError, Delivered, Draft, Notes, Place
 from agent.models.base import Person
 from agent.reports import LostPlace
 from agent.reports.document import Document
@@ -137,15 +137,50 @@ class SlackChannel:
 
     # Cards
 
-    async def ask(self, thread: Thread, card: Card, *, notes: Notes) -> str:
-        with refusals():
-            return await self._posting.once(_card_post(thread, card), notes)
+    def private(self, thread: Thread) -> bool:
+        return thread.channel.startswith("D")
 
-    async def settle(self, thread: Thread, message_id: str, card: Card) -> bool:
+    async def ask(self, thread: Thread, card: Card, *, notes: Notes) -> tuple[Place, ...]:
+        with refusals():
+            ts = await self._posting.once(_card_post(thread, card), notes)
+        places = [Place(channel=thread.channel, message_id=ts)]
+        for number, user in enumerate(card.sent_to or (), 1):
+            try:
+                places.append(await self._ask_directly(thread.tenant, user, number, card, notes))
+            except (
+                ChannelGoneError
+            ) as error:  # whoever can't be written to any more keeps nobody from asking the others
+                structlog.get_logger().warning("card_not_sent", approval=card.approval_id, user=user, error=str(error))
+        return tuple(places)
+
+    async def _ask_directly(self, tenant: str, user: str, number: int, card: Card, notes: Notes) -> Place:
+        there = Thread(tenant=tenant, channel=await self.conversation(tenant, user), root="")
+        with refusals():
+            ts = await self._posting.once(_card_copy(there, card, user, number), notes)
+        return Place(channel=there.channel, message_id=ts)
+
+    async def standing(self, thread: Thread, card: Card, *, notes: Notes, since: datetime) -> tuple[Place, ...]:
+        places: list[Place] = []
+        posts = [_card_post(thread, card)]
+        with contextlib.suppress(ChannelUnavailableError, ChannelGoneError, SlackApiError):
+            for number, user in enumerate(card.sent_to or (), 1):
+                there = Thread(tenant=thread.tenant, channel=await self.conversation(thread.tenant, user), root="")
+                posts.append(_card_copy(there, card, user, number))
+        for post in posts:
+            with contextlib.suppress(ChannelUnavailableError, ChannelGoneError, SlackApiError):
+                ts = await self._posting.find(post.thread, post.delivery_id, post.part, since=since)
+                places += [Place(channel=post.thread.channel, message_id=ts)] if ts else []
+        return tuple(places)
+
+    async def settle(self, thread: Thread, places: Sequence[Place], card: Card) -> bool:
+        settled = [await self._settle(thread, place, card) for place in places]
+        return all(settled)
+
+    async def _settle(self, thread: Thread, place: Place, card: Card) -> bool:
         for shown in _card_post(thread, card).forms:
             try:
                 client = await self._posting.client(thread.tenant)
-                update = client.chat_update(channel=thread.channel, ts=message_id, **{"blocks": [], **shown})
+                update = client.chat_update(channel=place.channel, ts=place.message_id, **{"blocks": [], **shown})
                 await self._posting.call(update, tenant=thread.tenant, method="chat.update")
                 return True
             except SlackApiError as error:
@@ -170,6 +205,12 @@ def _not_settled(card: Card, error: Exception) -> None:
 def _card_post(thread: Thread, card: Card) -> Post:
     blocks, smaller = card_blocks(card), small_card(card)
     return Post(thread, f"approval:{card.approval_id}", 0, card_text(card), blocks, smaller=smaller)
+
+
+def _card_copy(thread: Thread, card: Card, user: str, number: int) -> Post:
+    """The card for one who may decide it and does not see where it was asked for. `number`, from 1, tells its sending from the others'."""
+    post = _card_post(thread, card.model_copy(update={"sent_to": None}))
+    return replace(post, delivery_id=f"{post.delivery_id}:{user}", part=number)
 
 
 def _delivered(messages: Sequence[dict[str, Any]], delivery_id: str) -> Delivered | None:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from agent.channel import Card, Delivered, Draft, Notes, Task
+from agent.channel import Card, Delivered, Draft, Notes, Place, Task
 from agent.models.base import Person
 from agent.thread import Thread
 
@@ -48,11 +48,17 @@ class QuietChannel:
     async def find(self, thread: Thread, *, delivery_id: str, notes: Notes, since: Any = None) -> Delivered | None:
         return None
 
-    async def ask(self, thread: Thread, card: Card, *, notes: Notes) -> str:
-        self.cards.append(card)
-        return card.approval_id
+    def private(self, thread: Thread) -> bool:
+        return False
 
-    async def settle(self, thread: Thread, message_id: str, card: Card) -> bool:
+    async def ask(self, thread: Thread, card: Card, *, notes: Notes) -> tuple[Place, ...]:
+        self.cards.append(card)
+        return (Place(channel=thread.channel, message_id=card.approval_id),)
+
+    async def standing(self, thread: Thread, card: Card, **_: Any) -> tuple[Place, ...]:
+        return ()
+
+    async def settle(self, thread: Thread, places: Sequence[Place], card: Card) -> bool:
         return True
 
 
@@ -61,3 +67,9 @@ class EveryoneIsThemselves:
 
     async def person(self, tenant: str, user_id: str) -> Person:
         return Person(id=user_id, name=user_id)
+
+    async def is_admin(self, tenant: str, user_id: str) -> bool | None:
+        return True
+
+    async def admins(self, tenant: str, *, limit: int) -> tuple[str, ...]:
+        return ()

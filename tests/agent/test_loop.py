@@ -12,7 +12,7 @@ from pydantic_core import from_json
 
 from agent import stops
 from agent.answer import CUT, EMPTY, EXHAUSTED, REFUSED
-from agent.channel import Card, ChannelGoneError
+from agent.channel import Card, ChannelGoneError, Place
 from agent.guidance import Guidance
 from agent.loop import Agent, make_agent
 from agent.messages import added, arrived
@@ -477,7 +477,7 @@ async def test_nothing_stands_between_an_approved_call_and_its_record(world: Mak
         await here.ended(await here.say("spend"))
         recorded: list[bool] = []
 
-        async def settle(thread: Thread, message_id: str, card: Card) -> bool:
+        async def settle(thread: Thread, places: Sequence[Place], card: Card) -> bool:
             if card.outcome is not None:
                 runs = await here.engine.runs(tenant="T1", workflow=here.agent.turn.id)
                 records = [each for run in runs for each in await here.engine.store.load(run.run_id)]

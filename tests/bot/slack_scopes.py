@@ -24,6 +24,7 @@ METHOD_SCOPES: dict[str, set[str]] = {
     "files.info": {"files:read"},
     "oauth.v2.access": set(),
     "users.info": {"users:read"},
+    "users.list": {"users:read"},
     "views.open": set(),
     "views.update": set(),
     "views.publish": set(),

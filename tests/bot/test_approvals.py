@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from agent.campaigns.sandbox import CAMPAIGN_CHANGES
-from agent.channel import Card, Notes
+from agent.channel import Card, Notes, Place
 from agent.preferences import PreferenceBook, Preferences
 from agent.thread import Thread
 from bot.approvals import NOT_ALONE, NOT_OPENED, NOT_YOURS, UNKNOWN
@@ -397,7 +397,7 @@ async def test_a_card_whose_turn_failed_while_it_asked_is_withdrawn_where_people
 ) -> None:
     post = bench.service.channel.ask
 
-    async def ask_and_break(thread: Thread, card: Card, *, notes: Notes) -> str:
+    async def ask_and_break(thread: Thread, card: Card, *, notes: Notes) -> tuple[Place, ...]:
         await post(thread, card, notes=notes)
         raise LookupError("a bug right after the card was posted")
 
