@@ -92,12 +92,8 @@ class Stopper:
     async def _serves_only(self, thread: Thread, run_id: str, *, by: str, message_id: str) -> bool:
         """Whether all that a turn has taken in, or would take in next, is one person's, and as old as their stop."""
         store = self._engine.store
-        told = {
-            "tenant": thread.tenant,
-            "thread": thread.key,
-            "role": "user",
-            "heard": False,
-        }  # a decision, too, is somebody's
+        # Notices count, too: a decision that is being carried out is somebody's.
+        told = {"tenant": thread.tenant, "thread": thread.key, "role": "user", "heard": False}
         rows = await store.read(Select(MESSAGES, {**told, "run_id": run_id}))
         rows += await store.read(Select(MESSAGES, {**told, "position": None}))
         return bool(rows) and all(
