@@ -22,7 +22,8 @@ async def run_command(slack: Slack, channel: Channel, user: User, command: str, 
     if command == "/invite":
         return _invite(slack, channel, user, text)
     workspace = slack.workspaces[user.team_id]  # a stranger's commands are those of their own workspace
-    if command not in {known.command for known in slack.config.commands} or workspace.installation is None:
+    granted = workspace.installation.scopes if workspace.installation else ()
+    if command not in {known.command for known in slack.config.commands} or "commands" not in granted:
         raise BadRequestError(f"{command} is not a command of this workspace.")
     response_id = slack.interactions.new_response_url(workspace.id, channel.id, user.id)
     reply = await slack.deliveries.ask(_fields(slack, channel, user, (command, text), response_id))

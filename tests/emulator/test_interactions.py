@@ -1,6 +1,7 @@
 """Slash commands, buttons, response URLs and views."""
 
 import json
+from dataclasses import replace
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -10,7 +11,7 @@ from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.webhook.async_client import AsyncWebhookClient
 
-from bot.emulator import ControlError, EmulatorClient
+from bot.emulator import ControlError, Emulator, EmulatorClient
 from tests.emulator.conftest import Sink, answering, silent
 
 CAMPAIGNS = "C0CAMPAIGNS"
@@ -67,6 +68,13 @@ async def test_a_command_nobody_answers_says_so(people: EmulatorClient, sink: Si
 async def test_an_unknown_command_is_refused(people: EmulatorClient) -> None:
     with pytest.raises(ControlError, match="/dance is not a command"):
         await people.command("#campaigns", "@ada", "/dance")
+
+
+async def test_without_the_scope_there_are_no_commands(emulator: Emulator) -> None:
+    scopes = tuple(scope for scope in emulator.config.scopes if scope != "commands")
+    async with Emulator(replace(emulator.config, port=0, scopes=scopes)) as other, EmulatorClient(other.url) as people:
+        with pytest.raises(ControlError, match="/report is not a command of this workspace"):
+            await people.command("#campaigns", "@ada", "/report")
 
 
 async def test_a_response_url_is_good_for_five_uses_and_half_an_hour(people: EmulatorClient, sink: Sink) -> None:
