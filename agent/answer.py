@@ -27,6 +27,8 @@ class Answers:
     async def deliver(self, turn: Turn, ctx: StepContext) -> Delivered:
         """Make the answer stand in the thread, exactly once, and the cards above it tell the truth."""
         await settle_patiently(self._store, self._channel, ctx, turn.settling)
+        if turn.state == "idle":
+            return Delivered(message_ids=())
         text = await self._text(turn, ctx.run_id)
         return await self._channel.deliver(
             turn.thread, text, delivery_id=self._id(turn, ctx), draft=turn.draft, notes=ctx, rated_as=ctx.run_id

@@ -31,6 +31,7 @@ class _Taken:
     approved: list[CallRef]
     settling: list[Settling] = field(default_factory=list)
     news: int = 0
+    fresh: int = 0
     first: str = ""
     lines: bool = False
 
@@ -90,6 +91,7 @@ class Inbox:
                 "askers": tuple(taken.askers),
                 "joined_at": _joined_at(turn, taken),
                 "lines": turn.lines or taken.lines,
+                "fresh": turn.fresh + taken.fresh,
                 "approved": (*turn.approved, *taken.approved),
                 "settling": (*turn.settling, *taken.settling),
                 "state": state,
@@ -104,14 +106,19 @@ class Inbox:
         if not ids:
             return
         stopped_at = await self._stops.latest(thread)
-        known = await self._transcript.get(thread, ids)
-        for message_id in ids:
-            if message_id not in known or message_id <= stopped_at:
-                continue
-            message = known[message_id]
-            author = await self._author(thread, message.author or SYSTEM)
+        known = {
+            each: message for each, message in (await self._transcript.get(thread, ids)).items() if each > stopped_at
+        }
+        authors = {each: await self._author(thread, message.author or SYSTEM) for each, message in known.items()}
+        # Looked for again: looking people up takes a while, in which one may have been deleted or changed.
+        known = {
+            each: message for each, message in (await self._transcript.get(thread, ids)).items() if each in authors
+        }
+        for message_id in sorted(known):
+            message, author = known[message_id], authors[message_id]
             ctx.write(taken_in(thread, message_id, author=author, position=taken.position, run_id=ctx.run_id))
             taken.position += 1
+            taken.fresh += 1
             if not message.heard:
                 taken.asked(author, message_id)
 

@@ -25,6 +25,7 @@ from agent.preferences import PreferenceBook
 from agent.tools import Toolbox
 from agent.turn import CallRef, Turn
 from agent.usage import used
+from agent.window import LARGEST, WINDOW
 from workflows import Retry, StepContext
 from workflows.storage import Store
 from workflows.tracing import Tracer
@@ -68,7 +69,10 @@ class Reasoning:
         """The turn after one model call: with calls to run, or with its answer. Cut off, it is made again from the start."""
         settling = await settle_all(self._store, self._channel, turn.thread.tenant, turn.settling)
         preferences = await self._preferences.of(turn.thread.tenant)
-        window = await self._transcript.window(turn.thread)
+        limit = max(WINDOW, min(turn.fresh + WINDOW // 2, LARGEST))
+        window = await self._transcript.window(turn.thread, limit=limit)
+        if not turn.iteration and not any(map(_asks, window[-1:])):
+            return turn.model_copy(update={"state": "idle"})  # deleted in the very moment it was taken in
         await self._channel.working(turn.thread, "is thinking…", about=_about(window))
         seen = (
             window
@@ -148,11 +152,16 @@ class Reasoning:
                 "iteration": turn.iteration + 1,
                 "calls": calls,
                 "approved": (),
+                "fresh": 0,
                 "said": turn.said or bool(finished.message.text.strip()),
                 "state": "going" if calls else ENDS.get(finished.stop, "answered"),
                 "usage": _sum(turn.usage, finished.usage),
             }
         )
+
+
+def _asks(message: Message) -> bool:
+    return message.role != "assistant"
 
 
 def _about(window: Sequence[Message]) -> str:

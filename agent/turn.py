@@ -54,7 +54,7 @@ class Turn(BaseModel):
     `state`: what ended it, once it does not go on: its answer, one that was `cut` at its longest or `refused` by the model, its budget,
     or that there was nothing to do. `position` is the next free place in the transcript. `approved` and `calls` are to be run next, the cards of `settling` to be edited; `said` tells whether the answer
     has text already, all of it in the transcript; `draft` is how much of it people see. `joined_at` is the message that brought the
-    agent into a thread that others began, until what was said before it is recalled. `askers` are all whose words it works on. `lines`: it began with
+    agent into a thread that others began, until what was said before it is recalled. `askers` are all whose words it works on. `fresh` messages were taken in since the last model call. `lines`: it began with
     a line to which others may belong.
     """
 
@@ -68,6 +68,7 @@ class Turn(BaseModel):
     askers: tuple[Person, ...] = ()
     lines: bool = False
     iteration: int = 0
+    fresh: int = 0
     approved: tuple[CallRef, ...] = ()
     calls: tuple[CallRef, ...] = ()
     settling: tuple[Settling, ...] = ()

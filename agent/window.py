@@ -8,6 +8,8 @@ from agent.models.base import Message, Part, Text, ToolCall, ToolResult
 
 WINDOW = 120
 """Messages of a thread that a model call sees; a longer thread costs a turn no more than this."""
+LARGEST = 600
+"""Messages of a call that has as many new ones: nothing that was said is before no call. Beyond, bytes count anyway."""
 WINDOW_BYTES = 300_000
 """Of all of them, in UTF-8: at three to four bytes a token some 90,000 tokens, which every provider's window takes beside tools and guidance."""
 LOST = '{"status": "not_run", "reason": "the turn ended before this call"}'

@@ -36,7 +36,7 @@ from bot.removal import Removal
 from bot.thread_commands import ThreadCommands
 from workflows import Engine
 from workflows.dedup import DedupCache
-from workflows.storage import Delete, Insert, StoreUnavailableError, Update, Write
+from workflows.storage import Delete, Insert, Select, StoreUnavailableError, Update, Write
 from workflows.storage.tables import RECEIVED
 
 LIMIT = 100_000
@@ -133,7 +133,12 @@ class Ingress:
         if said.bot and not await self._bots.admits(said):
             return
         if (given := self._commands.read(said)) is not None:
-            await self._commands.start(self._engine, given)
+            # What it should stop may hold every place of the workers: it is stopped here, and its notice is the answer.
+            stops = given.stops and (
+                await self._known(said, key) or await self._stop(Stopped(said.thread, said.user, said.id), key)
+            )
+            if not stops:
+                await self._commands.start(self._engine, given)
             await self._dedup.mark_done(said.thread.tenant, key)
             return
         if not said.addressed and not await self._takes_part(said):
@@ -151,6 +156,10 @@ class Ingress:
                 await self._take(each, f"message:{each.thread.channel}:{each.id}")
             await self._overheard.drop(said.thread)
         await self._dedup.mark_done(said.thread.tenant, key)  # last: a redelivery after a crash does all of it again
+
+    async def _known(self, said: Said, key: str) -> bool:
+        """Whether an earlier copy of a Stop has stopped something."""
+        return bool(await self._engine.store.read(Select(RECEIVED, {"tenant": said.thread.tenant, "dedup_key": key})))
 
     async def _takes_part(self, said: Said) -> bool:
         """Whether the agent is in the thread. If not, a reply is kept: its mention may still be on its way, or come just now."""

@@ -34,6 +34,11 @@ class Given(BaseModel):
     name: str
     text: str
 
+    @property
+    def stops(self) -> bool:
+        """Whether it is Stop."""
+        return self.name == "threadline" and self.text.strip().lower() == "stop"
+
 
 class Answer(BaseModel):
     """What is answered, in Markdown."""

@@ -11,9 +11,10 @@ from agent.models.base import Person
 from agent.reports.recurrence import cron_of
 from agent.reports.request import ReportRequest, schedule_name
 from agent.reports.workflows import Reports
+from agent.stops import LIVE
 from agent.thread import Thread
 from agent.tools import Tool, ToolContext, ToolError, tool
-from workflows import Effect, Engine, InputError, Schedule
+from workflows import Effect, Engine, InputError, RunRow, Schedule
 from workflows.ids import NAMESPACE
 from workflows.schedules import describe
 
@@ -34,6 +35,15 @@ class ReportDesk:
         under = f"{place.key}:{run_id}"  # its channel, with which it is forgotten
         run = await self._engine.start(self._reports.report, request, tenant=tenant, run_id=run_id, key=under)
         return run.id
+
+    async def underway(self, *, tenant: str, channel: str) -> list[RunRow]:
+        """The reports that are being made for a channel."""
+        live = await self._engine.runs(tenant=tenant, workflow=self._reports.report.id, states=LIVE, limit=1000)
+        return [run for run in live if (run.key or "").startswith(f"{channel}:")]
+
+    async def stop(self, run: RunRow) -> None:
+        """Make a report no further; where it was promised, that is said."""
+        await self._engine.cancel(run.run_id, tenant=run.tenant)
 
     async def schedule(self, when: str, *, tenant: str, channel: str, asker: Person) -> Schedule:
         """Post a summary to a channel again and again, in the asker's time zone. Raises InputError for times it can't read."""

@@ -8,7 +8,7 @@ from agent.channel import DELIVERY_RETRY, ChannelGoneError, Delivered, Notes
 from agent.reports.document import Document
 from agent.reports.request import ReportRequest, schedule_name
 from agent.thread import Thread
-from workflows import Effect, FailedRun, StepContext, Workflow, step, workflow
+from workflows import Effect, FailedRun, RunState, StepContext, Workflow, step, workflow
 from workflows.schedules import delivered, paused
 
 NOTICE = "report-notice"
@@ -57,6 +57,17 @@ class Publisher(Protocol):
         ...
 
 
+def _words(request: ReportRequest, state: RunState) -> Document:
+    if state is RunState.CANCELLED:
+        return Document(
+            summary=f"Stopped, as you asked: {request.title}.", body=f"Stopped, as you asked: **{request.title}**."
+        )
+    return Document(
+        summary=f"I could not make this: {request.title}.",
+        body=f"I could not make this: **{request.title}**. {SORRY}",
+    )
+
+
 def make_notice(publisher: Publisher) -> Workflow[FailedRun, Any]:
     """The workflow that follows a failed report or summary."""
 
@@ -64,10 +75,7 @@ def make_notice(publisher: Publisher) -> Workflow[FailedRun, Any]:
         """Say where the report was promised that there is none."""
         request = ReportRequest.model_validate(failed.input)
         thread = Thread(tenant=ctx.tenant, channel=request.channel, root=request.root)
-        words = Document(
-            summary=f"I could not make this: {request.title}.",
-            body=f"I could not make this: **{request.title}**. {SORRY}",
-        )
+        words = _words(request, failed.state)
         ctx.write(delivered(failed.run_id, tenant=ctx.tenant, status="failed", at=await ctx.now()))
         lost: LostPlace | None = None
         try:

@@ -17,6 +17,7 @@ from bot.overheard import Overheard
 from bot.people import SlackPeople
 from bot.render.text import quoted
 from bot.settings_dialog import SettingsDialog
+from workflows import RunRow
 from workflows.storage import Store
 
 THREADLINE_HELP = """\
@@ -82,15 +83,17 @@ class Threadline:
 
     async def _status(self, command: Command) -> str:
         threads = await self._live(command)
+        reports = await self._reports(command)
         asked = await waiting(self._store, command.tenant)
         open_here = [each for each in asked if each.thread.channel == command.channel]
         entry = await self._desk.scheduled(tenant=command.tenant, channel=command.channel)
         lines = [
-            _counted(len(threads), "conversation is being worked on", "conversations are being worked on", none="I am not working on anything here"),
+            _counted(len(threads), "conversation is being worked on", "conversations are being worked on", none="I am not working on anything here" if not reports else ""),
+            *([_counted(len(reports), "report is being made", "reports are being made", none="")] if reports else []),
             *(f"Waiting for approval: {quoted(each.evidence.title)}." for each in open_here),
             f"A summary is posted here: {times(entry)}" if entry else "No summaries are posted here.",
         ]  # fmt: skip
-        return "\n".join(lines)
+        return "\n".join(filter(None, lines))
 
     async def _stop(self, command: Command) -> str:
         threads = await self._live(command)
@@ -99,12 +102,15 @@ class Threadline:
         for thread in threads:
             last = await transcript.last_said(thread) or f"{(await self._store.now()).timestamp():.6f}"
             stopped += await self._stopper.stop(thread, message_id=last, by=command.user, anew=True)
-        return _counted(
-            stopped,
-            "conversation was stopped",
-            "conversations were stopped",
-            none="There was nothing to stop here",
-        )
+        reports = await self._reports(command)
+        for report in reports:
+            await self._desk.stop(report)
+        none = "There was nothing to stop here" if not reports else ""
+        lines = [
+            _counted(stopped, "conversation was stopped", "conversations were stopped", none=none),
+            _counted(len(reports), "report was stopped", "reports were stopped", none=""),
+        ]
+        return "\n".join(filter(None, lines))
 
     async def _usage(self, command: Command) -> str:
         now = await self._store.now()
@@ -141,6 +147,12 @@ class Threadline:
             count, "conversation was forgotten", "conversations were forgotten", none="There was nothing to forget here"
         )
 
+    async def _reports(self, command: Command) -> list[RunRow]:
+        """The reports that are being made here; in a thread, those for it."""
+        here = f"{command.channel}:{command.root}" if command.root else f"{command.channel}:"
+        found = await self._desk.underway(tenant=command.tenant, channel=command.channel)
+        return [each for each in found if (each.key or "").startswith(here)]
+
     async def _live(self, command: Command) -> list[Thread]:
         """The threads of this channel that are worked on; in a thread, that one alone."""
         threads = await self._stopper.live(command.tenant, command.channel)
@@ -153,5 +165,5 @@ def _times(count: int) -> str:
 
 def _counted(count: int, one: str, many: str, *, none: str) -> str:
     if count == 0:
-        return f"{none}."
+        return none and f"{none}."
     return f"{count} {one if count == 1 else many}."

@@ -9,6 +9,7 @@ from bot.emulator import Emulator, EmulatorConfig
 from bot.emulator.client import EmulatorClient
 from tests.bot.bench import Bench, Storage
 from tests.bot.desk import TOKEN, Desk
+from tests.bot.listening import Listener
 
 
 @pytest.fixture
@@ -36,3 +37,11 @@ async def desk(request: pytest.FixtureRequest) -> AsyncIterator[Desk]:
     async with emulator, EmulatorClient(emulator.url) as people:
         root = await people.post_message("#campaigns", "@ada", "hello")
         yield Desk(emulator, people, root, deadline_s=getattr(request, "param", 1.0))
+
+
+@pytest.fixture
+def listener(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> Listener:
+    """The bench with a model that only listens."""
+    listener = Listener()
+    monkeypatch.setattr(bench.service.model, "stream", listener.stream)
+    return listener

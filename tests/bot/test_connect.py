@@ -8,7 +8,7 @@ import pytest
 from agent.stops import STOPS
 from bot.emulator.errors import ControlError
 from tests.bot.bench import HARBOR, HARBOR_BOT, NORTHWIND, Bench
-from tests.bot.test_listening import Listener
+from tests.bot.listening import Listener
 from tests.waiting import until
 from workflows.storage import Select
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,6 @@ import pytest
 
 from agent.history import UNREAD
 from agent.messages import MESSAGES, Transcript
-from agent.models.base import Finished, Message, ModelEvent, ModelRequest, Text, TextDelta
 from agent.preferences import PreferenceBook, Preferences
 from agent.thread import Thread
 from bot.bots import IN_A_ROW
@@ -18,55 +16,13 @@ from bot.emulator.messages import Message as SlackMessage
 from bot.emulator.workspace import Channel, User
 from bot.ingress import before
 from tests.bot.bench import BOT, NORTHWIND, Bench, envelope, message_event
+from tests.bot.listening import Listener, later
 from tests.waiting import until
 from workflows.storage import Select
 from workflows.storage.tables import APPROVALS
 
 CHANNEL = "C0CAMPAIGNS"
 ASK = f"<@{BOT}> which campaigns do we have?"
-
-
-class Listener:
-    """A model that answers with a dot and keeps what it was shown."""
-
-    name = "listener"
-
-    def __init__(self) -> None:
-        self.requests: list[ModelRequest] = []
-        self.gate = asyncio.Event()
-        self.gate.set()
-
-    async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
-        self.requests.append(request)
-        await self.gate.wait()
-        text = f"Answer {len(self.requests)}."
-        yield TextDelta(text=text)
-        yield Finished(message=Message(role="assistant", parts=(Text(text=text),)), stop="end")
-
-    async def close(self) -> None:
-        return None
-
-    @property
-    def shown(self) -> list[tuple[str, bool, str]]:
-        """The author, whether it was only heard, and the words, of each person's message of the last request."""
-        return [
-            (message.author.name if message.author else "", message.heard, message.text)
-            for message in self.requests[-1].messages
-            if message.role == "user" and not message.notice
-        ]
-
-
-@pytest.fixture
-def listener(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> Listener:
-    """The bench with a model that only listens."""
-    listener = Listener()
-    monkeypatch.setattr(bench.service.model, "stream", listener.stream)
-    return listener
-
-
-def later(ts: str, seconds: float) -> str:
-    whole, _, micros = ts.partition(".")
-    return f"{int(whole) + int(seconds)}.{micros}"
 
 
 def put(bench: Bench, ts: str, text: str = "", *, root: str | None = None, **fields: Any) -> None:

@@ -8,7 +8,8 @@ import pytest
 from agent.models.base import Finished, Message, ModelEvent, ModelRequest, ToolCall
 from agent.models.wording import worded
 from tests.bot.bench import BOT, Bench, envelope, message_event
-from tests.bot.test_listening import Listener, later, put
+from tests.bot.listening import Listener, later
+from tests.bot.test_listening import put
 from tests.waiting import until
 
 TS = "1795000100.000100"

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
@@ -9,7 +10,8 @@ from agent.messages import MESSAGES
 from agent.models.base import ModelEvent, ModelRequest, ModelRequestError
 from bot.render.cards import APPROVE, OUTCOMES
 from bot.service import Service
-from tests.bot.bench import NORTHWIND, Bench, Json
+from tests.bot.bench import NORTHWIND, Bench, Json, envelope, message_event
+from tests.bot.listening import Listener, later
 from tests.bot.test_approvals import ask, card, changes, clickable, state
 from tests.waiting import until
 from workflows import RunState
@@ -185,3 +187,82 @@ async def test_a_stop_counts_also_where_the_databases_clock_went_back(bench: Ben
     await stop(bench, ts)
     newest, *_ = [run for run in await bench.idle() if run.workflow == "agentic-loop"]
     assert newest.state is RunState.CANCELLED
+
+
+async def test_a_stop_by_command_waits_for_no_place_among_the_work_it_is_to_stop(tmp_path: Path) -> None:
+    """P3: with every place of the workers taken, the command itself would begin only when there is nothing left to stop."""
+    async with Bench(tmp_path, {"THREADLINE_CONCURRENCY": "1"}) as bench:
+        await bench.people.fault("tool:campaign_performance", "delay", delay_s=10, times=1)
+        ts = await bench.asked("@Threadline how did Brand Search do last week?")
+        await used_up(bench, "tool:campaign_performance")
+        stopped = await bench.people.post_message("#campaigns", "@ada", "!threadline stop", thread_ts=ts)
+        await bench.answer(ts)
+        await bench.idle()
+        assert await said(bench, ts) == ["Stopped, as you asked. No campaign was changed."]
+        await bench.service.dedup.close()
+        again = message_event("!threadline stop", ts=stopped, channel="C0CAMPAIGNS", user="U0ADA", thread_ts=ts)
+        await bench.post_json(envelope(again))
+        await bench.idle()
+        assert len(await said(bench, ts)) == 1, "a redelivered Stop says nothing of its own"
+
+
+class TestReports:
+    async def test_status_and_stop_know_of_reports(self, bench: Bench) -> None:
+        await bench.people.fault("chat.postMessage", "ratelimited", times=1, retry_after=5)
+        await bench.people.command("#campaigns", "@ada", "/report", "last week")
+        await used_up(bench, "chat.postMessage")
+        told = await bench.people.command("#campaigns", "@ada", "/threadline", "status")
+        assert told["response"]["text"].startswith("1 report is being made.")
+        assert "not working" not in told["response"]["text"]
+        other = await bench.people.command("#general", "@ada", "/threadline", "stop")
+        assert other["response"]["text"] == "There was nothing to stop here."
+        told = await bench.people.command("#campaigns", "@ada", "/threadline", "stop")
+        assert told["response"]["text"] == "1 report was stopped."
+        await bench.idle()
+        posted = [
+            each["plain"]
+            for each in await bench.people.messages("#campaigns")
+            if each["is_bot"] and not each["ephemeral"]
+        ]
+        assert len(posted) == 1
+        assert posted[0].startswith("Stopped, as you asked:")
+
+
+@pytest.mark.parametrize("before", ["a question", "nothing"])
+async def test_a_message_that_is_deleted_while_it_is_taken_in_is_not_answered(
+    bench: Bench, listener: Listener, before: str
+) -> None:
+    """Case 12. It is taken in when its author has been looked up."""
+    root = None
+    if before == "a question":
+        root = await bench.asked("@Threadline which campaigns do we have?", user="@ben")
+        await bench.answer(root)
+        await bench.idle()
+    asked = len(listener.requests)
+    await bench.people.fault("users.info", "delay", delay_s=1.2, times=1)
+    ts = await bench.people.post_message("#campaigns", "@ada", "@Threadline and pause them all", thread_ts=root)
+    await used_up(bench, "users.info")
+    await bench.people.delete_message("#campaigns", "@ada", ts)
+    await bench.settled()
+    await bench.idle()
+    assert len(listener.requests) == asked
+    assert len(await bench.replies(root or ts)) == (1 if root else 0)
+
+
+async def test_all_that_is_said_during_a_turn_is_before_a_call_however_much_it_is(
+    bench: Bench, listener: Listener
+) -> None:
+    """P3: also more than a window holds otherwise."""
+    listener.gate.clear()
+    root = await bench.asked("@Threadline which campaigns do we have?")
+    await until(lambda: bool(listener.requests), "the model to be called")
+    for number in range(150):
+        event = message_event(
+            f"point {number:03}", ts=later(root, number + 1), channel="C0CAMPAIGNS", user="U0ADA", thread_ts=root
+        )
+        await bench.post_json(envelope(event, event_id=f"Ev{number}"))
+    listener.gate.set()
+    await bench.answer(root, count=2)
+    await bench.idle()
+    seen = {each.text for request in listener.requests for each in request.messages}
+    assert [number for number in range(150) if f"point {number:03}" not in seen] == []
