@@ -10,7 +10,9 @@ import asyncpg
 import pytest
 
 from agent.schema import AGENT
-from bot.schema import BOT
+from bot.checkups import CHECKUPS
+from bot.installs import INSTALLATIONS
+from bot.schema import BOT, CHECKED
 from tests.storage.databases import Database, PostgresDatabase, SqliteDatabase, applied, go, migrated, process
 from tests.storage.histories import BOOKS, GROWN, LOANS, OLD, PAGES, STUCK_AT, YOUNG
 from tests.waiting import until
@@ -83,6 +85,27 @@ class TestEquality:
         await database.empty()
         await migrated(database, AGENT, BOT)
         assert found == await database.catalog()
+
+    async def test_workspaces_that_had_the_app_before_are_looked_after_from_now_on(self, database: Database) -> None:
+        before = Schema(
+            "bot",
+            tuple(each for each in BOT.tables if each is not CHECKUPS),
+            tuple(each for each in BOT.migrations if each is not CHECKED),
+        )
+        await migrated(database, before)
+        store = database.store(before)
+        await store.open()
+        now = await store.now()
+        for tenant, removed_at in (("T1", None), ("T2", now)):
+            values = {"tenant": tenant, "bot_user_id": "U", "bot_id": "B", "token": "", "removed_at": removed_at}
+            await store.write(Insert(INSTALLATIONS, values))
+        await store.close()
+        await migrated(database, BOT)
+        store = database.store(BOT)
+        await store.open()
+        [row], now = await store.read(Select(CHECKUPS, {})), await store.now()
+        assert (row["workspace"], row["due_at"] <= now, row["refused"]) == ("T1", True, 0)
+        await store.close()
 
     async def test_a_fresh_database_is_what_its_tables_say(self, database: Database) -> None:
         await migrated(database, AGENT, BOT)
