@@ -51,6 +51,7 @@ from bot.home import Home
 from bot.ingress import Ingress
 from bot.installs import INSTALLATIONS, Installs
 from bot.keyring import Keyring
+from bot.membership import Membership
 from bot.oauth import InstallFlow, make_flow
 from bot.people import SlackPeople
 from bot.ratings import Ratings
@@ -204,7 +205,7 @@ class Service:
             (
                 Report(self.store, self.desk, self.platform, self.people),
                 Campaigns(self.platform),
-                Summaries(self.desk, self.people),
+                Summaries(self.desk, self.people, Membership(self.clients)),
                 Threadline(
                     self.store,
                     stopper=stopper,

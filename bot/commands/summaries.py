@@ -1,9 +1,8 @@
 """`/summaries`: a summary in a channel, again and again."""
 
-import re
-
 from agent.reports import ReportDesk
 from bot.commands.command import Command, sentence
+from bot.membership import Membership
 from bot.people import SlackPeople
 from bot.render.dates import moment
 from bot.render.text import quoted
@@ -13,6 +12,7 @@ from workflows.schedules import explain
 SUMMARIES_HELP = (
     "`/summaries every monday 9:00` posts a weekly summary here, `/summaries` tells when, `/summaries off` ends them."
 )
+NOT_HERE = "I am not in this channel and can't post summaries here: add me with `/invite` first, and then say it again."
 OFF = ("off", "stop", "none", "cancel")
 
 
@@ -22,8 +22,9 @@ class Summaries:
     name = "summaries"
     help = SUMMARIES_HELP
 
-    def __init__(self, desk: ReportDesk, people: SlackPeople) -> None:
+    def __init__(self, desk: ReportDesk, people: SlackPeople, membership: Membership) -> None:
         self._desk = desk
+        self._membership = membership
         self._people = people
 
     async def run(self, command: Command) -> str:
@@ -33,11 +34,11 @@ class Summaries:
             return "Summaries in this channel have ended." if gone else "There were no summaries in this channel."
         if not text:
             return await self._when(tenant, channel)
+        if await self._membership.absent(tenant, channel):
+            return NOT_HERE
         asker = await self._people.person(tenant, command.user)
         try:
-            entry = await self._desk.schedule(
-                re.sub(r"^weekly\b", "", text) or text, tenant=tenant, channel=channel, asker=asker
-            )
+            entry = await self._desk.schedule(text, tenant=tenant, channel=channel, asker=asker)
         except InputError as error:
             return f"{sentence(error)}\n{SUMMARIES_HELP}"
         return f"I will post a campaign summary here: {times(entry)} `/summaries off` ends it."

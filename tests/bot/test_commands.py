@@ -9,7 +9,7 @@ from agent.campaigns import Campaign, SandboxPlatform
 from agent.reports import ReportRequest
 from bot.commands import Command, Report
 from bot.commands.report import REPORT_HELP
-from bot.commands.summaries import SUMMARIES_HELP
+from bot.commands.summaries import NOT_HERE, SUMMARIES_HELP
 from tests.bot.bench import HARBOR, NORTHWIND, Bench
 from tests.waiting import until
 
@@ -185,6 +185,18 @@ async def test_a_time_that_can_not_be_read_is_told_with_examples(bench: Bench, t
     assert said.endswith(SUMMARIES_HELP)
     assert "<!channel>" not in said
     assert await bench.service.desk.scheduled(tenant=NORTHWIND, channel="C0CAMPAIGNS") is None
+
+
+@pytest.mark.parametrize("channel", ["#random", "dm:@ada"])
+async def test_no_summary_is_promised_where_the_app_is_not(bench: Bench, channel: str) -> None:
+    there = channel != "#random"  # its own direct message with somebody is a place where it is
+    assert (await say(bench, "/summaries", "every monday 9:00", channel=channel) == NOT_HERE) is not there
+    assert len(await bench.service.store.schedules(tenant=NORTHWIND)) == int(there)
+
+
+async def test_whether_the_app_is_there_is_not_waited_for(bench: Bench) -> None:
+    await bench.people.fault("conversations.history", "delay", delay_s=5)
+    assert "I will post" in await say(bench, "/summaries", "every monday 9:00")
 
 
 @BOTH
