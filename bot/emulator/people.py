@@ -40,6 +40,7 @@ def say(
     if root and broadcast:
         message.broadcast, message.subtype = True, "thread_broadcast"
     posting.post(slack, message)
+    slack.sessions.clear_prompts(channel.id, message.root_ts)
     if f"<@{workspace.bot_user_id}>" in message.text and workspace.bot_user_id not in channel.members:
         note = f"{slack.config.app_name} is not in this channel. Type `/invite @{slack.config.app_name}` to add it."
         tell(slack, channel, user, note, thread_ts=message.thread_ts)

@@ -51,6 +51,13 @@ class Sessions:
             session.text, session.loading_messages = "", []
             self._publish(channel_id, thread_ts)
 
+    def clear_prompts(self, channel_id: str, thread_ts: str) -> None:
+        """Called for every message of a person: what was suggested before it is over."""
+        session = self.find(channel_id, thread_ts)
+        if session and session.prompts:
+            session.prompts = []
+            self._publish(channel_id, thread_ts)
+
     def set_status(self, channel_id: str, thread_ts: str, status: str) -> Session:
         session = self.open(channel_id, thread_ts)
         session.status, session.status_until_s = status, self._clock.now() + PROCESSING_LIFE_S

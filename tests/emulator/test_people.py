@@ -166,3 +166,14 @@ async def test_a_channel_is_made_without_the_app_until_it_is_invited(
     assert (await web_api.conversations_info(channel=channel))["channel"]["is_private"] is True
     with pytest.raises(ControlError, match="There is a channel #launch"):
         await people.add_channel("@ada", "launch")
+
+
+async def test_what_was_suggested_in_a_thread_is_over_once_somebody_speaks(
+    people: EmulatorClient, web_api: AsyncWebClient
+) -> None:
+    root = await people.post_message("dm:@ada", "@ada", "hello")
+    prompts = [{"title": "More", "message": "Tell me more"}]
+    await web_api.assistant_threads_setSuggestedPrompts(channel_id="D0ADA", thread_ts=root, prompts=prompts)
+    assert (await people.status("dm:@ada", root))["prompts"] == prompts
+    await people.post_message("dm:@ada", "@ada", "Tell me more", thread_ts=root)
+    assert (await people.status("dm:@ada", root))["prompts"] == []

@@ -2,7 +2,7 @@
 import { call } from "./api.js";
 import { avatar, byId, el, tool, trying } from "./dom.js";
 import { pickPeople } from "./people.js";
-import { bot, store } from "./store.js";
+import { bot, people, store } from "./store.js";
 
 export async function confirmed({ title, text, confirm, deny, danger }) {
   const answer = await asked(
@@ -20,7 +20,7 @@ export const tell = (title, content) => asked(title, content, el("button", { val
 // The ids of the people that the reader chooses; none when they think better of it.
 export async function choosePeople(title, label) {
   const field = el("div", { class: "people-field", "data-initial": "[]", "data-most": "7", "data-label": label, "data-placeholder": "Type a name" });
-  pickPeople(field, { without: store.me });
+  pickPeople(field, { from: people().filter((one) => one.id !== store.me) });
   const answer = await asked(title, el("div", { class: "field" }, el("span", { class: "name" }, label), field), el("button", { value: "no" }, "Cancel"), el("button", { value: "yes", class: "primary" }, "Start"));
   return answer === "yes" ? JSON.parse(field.dataset.value) : [];
 }
@@ -67,7 +67,7 @@ export async function drawModal() {
   const blocks = el("div", { class: "body" });
   // Drawn and escaped by the server, as messages are.
   blocks.innerHTML = view.html;
-  blocks.querySelectorAll(".people-field").forEach(pickPeople);
+  blocks.querySelectorAll(".people-field").forEach((field) => pickPeople(field));
   const problem = el("p", { class: "problem", role: "alert" });
   const form = el(
     "form",

@@ -1,6 +1,6 @@
 // People in small: pictures that overlap, lists, and the choice of some of them in a dialog.
 import { avatar, el, tool } from "./dom.js";
-import { people, user } from "./store.js";
+import { user, workspace } from "./store.js";
 
 export const stack = (ids, most = 3) => el("span", { class: "stack" }, ...ids.slice(0, most).map((id) => avatar(id)));
 
@@ -9,14 +9,14 @@ export function memberList(ids) {
   return el("ul", { class: "members" }, ...rows.map((one) => el("li", {}, avatar(one.id), el("b", {}, one.real_name), one.is_bot ? el("span", { class: "badge" }, "APP") : el("span", { class: "weak" }, one.title))));
 }
 
-// Turn the server's empty field into one where people of the reader's workspace are chosen.
-export function pickPeople(field, { without = "" } = {}) {
+// Turn the server's empty field into one where users of the reader's workspace are chosen, apps among them unless `from` says who.
+export function pickPeople(field, { from = workspace().users } = {}) {
   const chosen = new Set(JSON.parse(field.dataset.initial));
   const most = Number(field.dataset.most);
   const find = el("input", { type: "text", role: "combobox", "aria-label": field.dataset.label || "Choose people", placeholder: field.dataset.placeholder || "Choose people", autocomplete: "off" });
   const chips = el("span", { class: "chosen" });
   const list = el("ul", { class: "options", role: "listbox", hidden: true });
-  const free = () => people().filter((one) => one.id !== without && !chosen.has(one.id) && one.real_name.toLowerCase().includes(find.value.trim().toLowerCase()) && chosen.size < most);
+  const free = () => from.filter((one) => !chosen.has(one.id) && one.real_name.toLowerCase().includes(find.value.trim().toLowerCase()) && chosen.size < most);
   const draw = () => {
     field.dataset.value = JSON.stringify([...chosen]);
     chips.replaceChildren(...[...chosen].map((id) => el("span", { class: "person-chip" }, avatar(id), user(id)?.real_name || id, tool(`Remove ${user(id)?.real_name || id}`, "close", () => (chosen.delete(id), draw())))));
