@@ -4,7 +4,6 @@ import contextlib
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any
 
 import structlog
 from slack_sdk.errors import SlackApiError
@@ -102,10 +101,11 @@ class SlackChannel:
         """A look: what is missing or uncertain is for `deliver` to settle. What is there whole ends the work, as a delivery does."""
         since = since or notes.intent_at or datetime.now(UTC)
         with contextlib.suppress(ChannelUnavailableError, ChannelGoneError, SlackApiError):
-            found = _delivered(await self._posting.replies(thread, since=since), delivery_id)
-            if found is not None:
-                await self._sessions.rest(thread, notes)
-            return found
+            found = (await self._posting.look(thread, delivery_id, notes, since=since)).whole
+            if found is None:
+                return None
+            await self._sessions.rest(thread, notes)
+            return Delivered(message_ids=found)
         return None
 
     async def conversation(self, tenant: str, user_id: str) -> str:
@@ -168,7 +168,7 @@ class SlackChannel:
                 posts.append(_card_copy(there, card, user, number))
         for post in posts:
             with contextlib.suppress(ChannelUnavailableError, ChannelGoneError, SlackApiError):
-                ts = await self._posting.find(post.thread, post.delivery_id, post.part, since=since)
+                ts = await self._posting.find(post, notes, since=since)
                 places += [Place(channel=post.thread.channel, message_id=ts)] if ts else []
         return tuple(places)
 
@@ -211,15 +211,3 @@ def _card_copy(thread: Thread, card: Card, user: str, number: int) -> Post:
     """The card for one who may decide it and does not see where it was asked for. `number`, from 1, tells its sending from the others'."""
     post = _card_post(thread, card.model_copy(update={"sent_to": None}))
     return replace(post, delivery_id=f"{post.delivery_id}:{user}", part=number)
-
-
-def _delivered(messages: Sequence[dict[str, Any]], delivery_id: str) -> Delivered | None:
-    """The answer's messages in order, if every part of it stands there."""
-    found: dict[int, str] = {}
-    wanted = 1
-    for message in messages:
-        payload = (message.get("metadata") or {}).get("event_payload") or {}
-        if payload.get("delivery_id") == delivery_id:
-            found[int(payload.get("part", 0))] = str(message["ts"])
-            wanted = int(payload.get("parts", 1))
-    return Delivered(message_ids=tuple(found[number] for number in sorted(found))) if len(found) == wanted else None

@@ -5,7 +5,7 @@ deadline and a margin: until then a request may still be on its way. What remain
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -18,6 +18,7 @@ from agent.thread import Thread
 from bot.clients import Clients, CredentialsUnavailableError, UnknownTenantError, code_of
 from bot.render.pacing import PATIENCE_S, MemoryPacer, Pacer
 from bot.render.refusals import REFUSED_FORMS, UNKNOWN, meaning
+from bot.render.standing import Standing
 from bot.render.text import TEXT_LIMIT
 
 EVENT_TYPE = "threadline_delivery"
@@ -98,7 +99,7 @@ class Posting:
         """Post unless it stands there already; returns its ts. Raises ChannelUnavailableError, ChannelGoneError."""
         sent = self._sent(post, notes)
         if sent:
-            found = await self.find(post.thread, post.delivery_id, post.part, since=min(sent))
+            found = await self.find(post, notes, since=min(sent))
             if found is not None:
                 return found
             self.believe_absence(max(sent))
@@ -175,38 +176,58 @@ class Posting:
                 "too late to send under this intent", retry_after_s=MARGIN_S, maybe_posted=False
             )
 
-    async def find(self, thread: Thread, delivery_id: str, part: int, *, since: datetime) -> str | None:
-        """The ts of the message with this metadata, posted since (about) then."""
-        for message in await self.replies(thread, since=since):
-            payload = (message.get("metadata") or {}).get("event_payload") or {}
-            if payload.get("delivery_id") == delivery_id and int(payload.get("part", 0)) == part:
-                return str(message["ts"])
-        return None
+    async def find(self, post: Post, notes: Notes, *, since: datetime) -> str | None:
+        """The ts of the message, posted since (about) then."""
+        return (await self.look(post.thread, post.delivery_id, notes, since=since)).found.get(post.part)
+
+    async def look(self, thread: Thread, delivery_id: str, notes: Notes, *, since: datetime) -> Standing:
+        """What stands of a delivery, posted since (about) then.
+
+        Slack lets some apps have a page of fifteen messages a minute: how far it was looked is noted, and the next try goes on there. What is
+        sent afterwards begins a new look, as in a channel the newest come first.
+        """
+        kept = f"looked-{len(notes.notes('sending-'))}-"
+        earlier = sorted(notes.notes(kept).items(), key=lambda item: int(item[0].rpartition("-")[2]))
+        begun = Standing.read(earlier[-1][1], delivery_id, since) if earlier else None
+        standing = begun or Standing(delivery_id, since)
+        try:
+            async for page, following in self._pages(thread, since=since, cursor=standing.cursor):
+                standing = standing.beyond(page, following)
+        except ChannelUnavailableError:
+            if standing != begun and standing.cursor:
+                await notes.note(f"{kept}{len(earlier)}", standing.noted)
+            raise
+        return standing
 
     async def replies(self, thread: Thread, *, since: datetime) -> list[dict[str, Any]]:
         """Messages of the thread (or channel, where there is no root) since about then, oldest first."""
+        messages = [message async for page, _ in self._pages(thread, since=since) for message in page]
+        return sorted(messages, key=lambda message: str(message["ts"]))
+
+    async def _pages(
+        self, thread: Thread, *, since: datetime, cursor: str = ""
+    ) -> AsyncIterator[tuple[list[dict[str, Any]], str]]:
+        """Pages from `cursor` on, with the cursor of the next: of a thread the oldest first, of a channel the newest."""
         client = await self.client(thread.tenant)
-        oldest = f"{(since - SKEW).timestamp():.6f}"
         options: dict[str, Any] = {
             "channel": thread.channel,
-            "oldest": oldest,
+            "oldest": f"{(since - SKEW).timestamp():.6f}",
             "include_all_metadata": True,
             "limit": 200,
         }
-        messages: list[dict[str, Any]] = []
         for _ in range(PAGES):
+            more: dict[str, Any] = {"cursor": cursor} if cursor else {}
             read = (
-                client.conversations_replies(ts=thread.root, **options)
+                client.conversations_replies(ts=thread.root, **options, **more)
                 if thread.root
-                else client.conversations_history(**options)
+                else client.conversations_history(**options, **more)
             )
             method = "conversations.replies" if thread.root else "conversations.history"
             page = await self.call(read, tenant=thread.tenant, method=method)
-            messages += page.get("messages", [])
-            options["cursor"] = (page.get("response_metadata") or {}).get("next_cursor")
-            if not options["cursor"]:
-                break
-        return sorted(messages, key=lambda message: str(message["ts"]))
+            cursor = str((page.get("response_metadata") or {}).get("next_cursor") or "")
+            yield page.get("messages", []), cursor
+            if not cursor:
+                return
 
     async def client(self, tenant: str) -> AsyncWebClient:
         """The tenant's client. Raises ChannelGoneError where the app is not installed any more, ChannelUnavailableError without a token."""

@@ -7,6 +7,7 @@ import pytest
 
 from bot.emulator.limits import POST
 from tests.bot.bench import NORTHWIND, Bench
+from tests.bot.test_listening import put
 from tests.waiting import until
 
 QUESTION = "@Threadline how did Brand Search do last week?"
@@ -42,3 +43,40 @@ async def test_a_conversation_of_several_people_is_answered_where_the_app_is_men
     ts = await bench.asked(QUESTION, channel=place)
     assert "Brand Search" in (await bench.answer(ts, place))["plain"]
     assert len(await bench.idle()) == 1
+
+
+@pytest.mark.parametrize("lively", [5, 40])
+async def test_a_lost_reply_is_found_page_by_page_where_slack_gives_one_a_minute(tmp_path: Path, lively: int) -> None:
+    """An app sold outside the Marketplace: looking from the first page at each try would never come to an end."""
+    async with Bench(tmp_path, {}, commercial=True) as bench:
+        await bench.people.fault("chat.postMessage", "reset_after_commit", times=1)
+        ts = await bench.asked("@Threadline thanks")
+
+        async def lost() -> bool:
+            return not await bench.people.faults("chat.postMessage")
+
+        await until(lost, "the reply to be lost")
+        for number in range(lively):  # said before the answer arrived, so that it is on a later page
+            put(bench, f"{float(ts) + 0.0001 * (number + 1):.6f}", f"chat {number}", root=ts)
+        async for _ in minutes(bench, 15):
+            if not await live(bench):
+                break
+        assert not await live(bench), "still looking for its own message"
+        assert len([each for each in await bench.people.messages("#campaigns", thread_ts=ts) if each["is_bot"]]) == 1
+
+
+async def live(bench: Bench) -> bool:
+    return any(run.state.live for run in await bench.service.engine.runs(tenant=NORTHWIND))
+
+
+async def minutes(bench: Bench, count: int) -> AsyncIterator[int]:
+    """One after the other, as soon as the page of the one before was asked for."""
+    for minute in range(count):
+        asked = len(await bench.people.calls("conversations.replies"))
+        yield minute
+        await bench.time_passes(61)
+
+        async def more(asked: int = asked) -> bool:
+            return len(await bench.people.calls("conversations.replies")) > asked or not await live(bench)
+
+        await until(more, "the next page to be asked for")
