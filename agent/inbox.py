@@ -1,5 +1,6 @@
 """Taking in what was said: messages, decisions on approvals, ends of background work, in order and each once."""
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,6 +20,10 @@ from workflows.storage import Store
 
 LINES_IN = 5
 """Model calls of a turn after which a further line is for the next one, so that somebody who writes on and on is answered."""
+
+
+Serves = Callable[[str], Awaitable[bool]]
+"""Whether a tenant is served still: nothing that it said is worked on once it has left."""
 
 
 @dataclass(slots=True)
@@ -46,7 +51,8 @@ class _Taken:
 class Inbox:
     """Drains a turn's signals into the transcript."""
 
-    def __init__(self, store: Store, people: People, channel: Channel) -> None:
+    def __init__(self, store: Store, people: People, channel: Channel, *, serves: Serves | None = None) -> None:
+        self._serves = serves
         self._store = store
         self._people = people
         self._channel = channel
@@ -61,6 +67,9 @@ class Inbox:
         turn = Turn(
             thread=thread, position=position, asker=SYSTEM, state="idle", joined_at="" if position == 1 else None
         )
+        if self._serves is not None and not await self._serves(ctx.tenant):
+            await ctx.signals.drain()  # or the end of this turn would begin another one for them
+            return turn
         return await self.drain(turn, ctx)
 
     async def drain(self, turn: Turn, ctx: StepContext) -> Turn:

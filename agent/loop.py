@@ -10,7 +10,7 @@ from agent.channel import DELIVERY_RETRY, Channel, Delivered
 from agent.execution import BeforeTool, Execution
 from agent.guidance import Guidance
 from agent.history import History, NoHistory, Recollection
-from agent.inbox import Inbox
+from agent.inbox import Inbox, Serves
 from agent.models.base import Model
 from agent.people import People
 from agent.pictures import Pictures
@@ -57,9 +57,10 @@ def make_agent(
     before_tool: BeforeTool | None = None,
     history: History | None = None,
     pictures: Pictures | None = None,
+    serves: Serves | None = None,
 ) -> Agent:
-    """Compose the agent. Each part is an ordinary step, testable alone. `pictures`: for a model that can see."""
-    inbox = Inbox(store, people, channel)
+    """Compose the agent. Each part is an ordinary step, testable alone. `pictures`: for a model that can see. Without `serves`, all tenants are."""
+    inbox = Inbox(store, people, channel, serves=serves)
     reasoning = Reasoning(
         store=store,
         model=model,

@@ -49,6 +49,10 @@ class CredentialSource(Protocol):
         """Whether the app is there, asked anew. Raises StoreUnavailableError, CredentialsUnavailableError."""
         ...
 
+    def refresh(self, tenant: str) -> None:
+        """Let the next look be at what is stored: what is remembered may have been overtaken."""
+        ...
+
 
 Refused = Callable[[str, str, SlackApiError], None]
 """Told that a tenant's call of a method was refused, which the caller is told, too. Must not raise."""
@@ -189,6 +193,17 @@ class Clients:
         if found is None:
             raise UnknownTenantError(f"the app is not installed in {tenant}")
         return found
+
+    async def serves(self, tenant: str) -> bool:
+        """Whether the app is in a workspace, by what is stored now. One whose token can't be had at the moment has it.
+
+        Raises StoreUnavailableError.
+        """
+        self._source.refresh(tenant)
+        try:
+            return await self.known(tenant) is not None
+        except CredentialsUnavailableError:
+            return True
 
     def client(self, whose: Credentials) -> AsyncWebClient:
         """A client with these credentials."""

@@ -38,6 +38,10 @@ class EitherSource:
                 return True
         return False
 
+    def refresh(self, tenant: str) -> None:
+        for source in self._sources:
+            source.refresh(tenant)
+
 
 class OneWorkspace:
     """Credentials of the single workspace whose token is in the settings; its ids are asked once."""
@@ -61,6 +65,9 @@ class OneWorkspace:
             return (await self._asked()).tenant == tenant
         except TokenRefusedError:
             return False
+
+    def refresh(self, tenant: str) -> None:
+        """The settings stay as they are."""
 
     async def _asked(self) -> Credentials:
         who = await self._who()

@@ -40,10 +40,21 @@ class Departures:
         values = {"workspace": workspace, "due_at": await self._store.now() + self._kept, "forgetting_until": None}
         return Insert(DEPARTURES, values, on_conflict="replace")
 
-    async def unknown(self, workspace: str, *, kept: timedelta) -> Write:
-        """The write that goes with what is kept of a workspace nobody knows. One that left already keeps its own time."""
-        values = {"workspace": workspace, "due_at": await self._store.now() + kept}
-        return Insert(DEPARTURES, values, on_conflict="nothing")
+    async def unknown(self, workspace: str, *, kept: timedelta) -> tuple[Write, Write]:
+        """The writes that go with what is kept of a workspace nobody knows: nothing of it is deleted sooner than that.
+
+        One that left already keeps its own time. Where a deletion is under way they change nothing, which `deleting` tells afterwards.
+        """
+        until = await self._store.now() + kept
+        # The second one also makes a claim fail that is made at this moment, of a row that is due.
+        sooner = {"workspace": workspace, "forgetting_until": None, "due_at": Is("<", until)}
+        first = Insert(DEPARTURES, {"workspace": workspace, "due_at": until}, on_conflict="nothing")
+        return first, Update(DEPARTURES, sooner, {"due_at": until})
+
+    async def deleting(self, workspace: str) -> bool:
+        """Whether what was just kept of a workspace may go with its old data, or stay behind with nothing to delete it."""
+        row = await self._row(workspace)
+        return row is None or row["forgetting_until"] is not None
 
     async def returning(self, workspace: str) -> Write:
         """The write that goes with an installation, after which nothing of the workspace is deleted.

@@ -11,11 +11,12 @@ from slack_sdk.errors import SlackApiError
 from agent.channel import ChannelGoneError, ChannelUnavailableError
 from agent.models.base import File
 from agent.unreadable import FileUnreadableError
-from bot.clients import Clients, UnknownTenantError, code_of
+from bot.clients import Clients, code_of
 from bot.render.posting import Posting
 from bot.render.refusals import UNKNOWN
 
 SLACK_DOMAINS = (".slack.com", ".slack-edge.com", ".slack-files.com")
+NOT_THERE = "the app has no access to this workspace any more"
 REDIRECTS = 5
 PIECE = 64 * 1024
 """Bytes."""
@@ -34,14 +35,13 @@ class SlackFiles:
     """Implements `agent.files.Files`. Nothing but Slack's hosts, and the host of `api_url`, is ever asked."""
 
     def __init__(self, clients: Clients, *, api_url: str) -> None:
-        self._clients = clients
         self._posting = Posting(clients, deadline_s=8.0)
         self._home = urlsplit(api_url)
 
     @asynccontextmanager
     async def open(self, tenant: str, file: File) -> AsyncIterator[AsyncIterator[bytes]]:
         about = await self._about(tenant, file)
-        token = (await self._clients.credentials(tenant)).token
+        token = await self._token(tenant)
         async with aiohttp.ClientSession(timeout=TIMEOUT, auto_decompress=True) as session:
             try:
                 response = await self._fetch(session, str(about["url"]), token)
@@ -53,16 +53,22 @@ class SlackFiles:
             except UNKNOWN as error:
                 raise ChannelUnavailableError(f"Slack did not answer: {type(error).__name__}") from error
 
+    async def _token(self, tenant: str) -> str:
+        try:
+            return (await self._posting.credentials(tenant)).token
+        except ChannelGoneError as error:
+            raise FileUnreadableError(NOT_THERE) from error
+
     async def _about(self, tenant: str, file: File) -> dict[str, Any]:
         """What Slack says of the file now: the event's copy may be a stub, as in shared channels, or older than the upload."""
         try:
-            client = await self._clients.of(tenant)
+            client = await self._posting.client(tenant)
             asked = client.files_info(file=file.id)
             found = (await self._posting.call(asked, tenant=tenant, method="files.info")).get("file") or {}
         except SlackApiError as error:
             raise FileUnreadableError(REFUSED.get(code_of(error), f"Slack says {code_of(error)}")) from error
-        except (ChannelGoneError, UnknownTenantError) as error:
-            raise FileUnreadableError("the app has no access to this workspace any more") from error
+        except ChannelGoneError as error:
+            raise FileUnreadableError(NOT_THERE) from error
         if found.get("is_external") or found.get("mode") in ("external", "tombstone"):
             raise FileUnreadableError("it is kept outside Slack; share it as an upload")
         url = found.get("url_private_download") or found.get("url_private")

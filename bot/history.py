@@ -27,12 +27,11 @@ class SlackHistory:
     """Implements `agent.history.History`."""
 
     def __init__(self, clients: Clients, people: People, *, pacer: Pacer | None = None) -> None:
-        self._clients = clients
         self._posting = Posting(clients, deadline_s=8.0, pacer=pacer)
         self._people = people
 
     async def before(self, thread: Thread, message_id: str) -> Past:
-        me = await self._clients.credentials(thread.tenant)
+        me = await self._posting.credentials(thread.tenant)
         found, whole = await self._read(thread, message_id)
         told = found if len(found) <= KEPT else [found[0], *found[-(KEPT - 1) :]]
         said = [(str(message["ts"]), await self._message(thread, message, me)) for message in told]
@@ -60,7 +59,7 @@ class SlackHistory:
         return found, False
 
     async def _page(self, thread: Thread, before: str, cursor: str) -> dict[str, Any]:
-        client = await self._clients.of(thread.tenant)
+        client = await self._posting.client(thread.tenant)
         more: dict[str, Any] = {"cursor": cursor} if cursor else {}
         asked = client.conversations_replies(channel=thread.channel, ts=thread.root, latest=before, limit=PAGE, **more)
         try:

@@ -101,14 +101,21 @@ class Ingress:
 
         One whose token was lost is such a workspace, too, and it may leave for good.
         """
-        if kind_of(envelope) in LEAVING and await self._installs.lost(tenant):
-            await self._removal.complete(tenant, None)
+        if kind_of(envelope) in LEAVING:
+            await self._gone(tenant)
         await self._doubt(revoked_teams(envelope))
         if spoken(envelope):
             await self._installs.keep(tenant, envelope)
             structlog.get_logger().info("event_of_unknown_workspace", tenant=tenant)
             if await self._clients.known(tenant) is not None:
                 await self.replay(tenant)
+
+    async def _gone(self, tenant: str) -> None:
+        """Told again of a removal, whose first copy may have been cut off; or of one without a token to try."""
+        if await self._installs.installed(tenant):
+            await self._removal.complete(tenant, None)
+        else:
+            await self._removal.stop_work(tenant)
 
     async def replay(self, tenant: str) -> None:
         """After an installation: what the workspace said in the hour before is taken in now. One event that can't be keeps no other back.

@@ -14,7 +14,7 @@ from bot.clients import Credentials, CredentialSource, CredentialsUnavailableErr
 from bot.departures import Departures
 from bot.keyring import Keyring, KeyringError
 from bot.rotation import Rotation
-from workflows.storage import Column, Delete, Insert, Is, Select, Store, Table, Update, Write
+from workflows.storage import Column, Delete, Insert, Is, Select, Store, StoreUnavailableError, Table, Update, Write
 
 INSTALLATIONS = Table(
     "installations",
@@ -49,6 +49,7 @@ KEPT_EVENTS = Table(
 
 KEPT = timedelta(hours=1)
 KEPT_PER_TENANT = 200
+"""What comes beyond these is refused, so that Slack sends it again: one workspace that nobody knows must not fill the store."""
 LIMIT = 10_000
 """Installations that are remembered."""
 REMEMBERED_S = 5.0
@@ -146,10 +147,11 @@ class Installs:
         A workspace that is none of the installations has its token in the settings, and only leaves.
         """
         rows = await self._store.read(Select(INSTALLATIONS, {"tenant": tenant, "removed_at": None}))
+        if not self._stand_on(rows, token):
+            return
         leaving = await self._departures.left(tenant), Delete(CHECKUPS, {"workspace": tenant})
-        if not rows and token is not None:
+        if not rows:
             await self._store.write(*leaving)
-        if not rows or not (rows[0]["lost"] if token is None else self._credentials(rows[0]).token == token):
             return
         values = {
             "removed_at": await self._store.now(),
@@ -161,6 +163,21 @@ class Installs:
         await self._store.write(Update(INSTALLATIONS, same, values), *leaving)
         self._known.pop(tenant, None)
         structlog.get_logger().info("app_uninstalled", tenant=tenant)
+
+    async def stands_on(self, tenant: str, *, token: str | None) -> bool:
+        """Whether `token`, as in `uninstall`, is all that a workspace has, by what is stored: whoever remembers one may have been overtaken.
+
+        Raises StoreUnavailableError, CredentialsUnavailableError.
+        """
+        self.refresh(tenant)
+        return self._stand_on(
+            await self._store.read(Select(INSTALLATIONS, {"tenant": tenant, "removed_at": None})), token
+        )
+
+    def _stand_on(self, rows: list[dict[str, Any]], token: str | None) -> bool:
+        if token is None:
+            return bool(rows) and bool(rows[0]["lost"])
+        return not rows or self._credentials(rows[0]).token == token
 
     async def lost(self, tenant: str) -> bool:
         """Whether the app is installed there and its token can't be had any more."""
@@ -189,14 +206,22 @@ class Installs:
     # Events of workspaces nobody knows yet
 
     async def keep(self, tenant: str, envelope: dict[str, Any]) -> None:
-        """Keep an event for an hour, in case the workspace installs meanwhile: the two race at every install."""
+        """Keep an event for an hour, in case the workspace installs meanwhile: the two race at every install.
+
+        Raises StoreUnavailableError where it is not kept: too many are, or the workspace's old data is being deleted. Slack sends it again.
+        """
         await self._sweep_kept(tenant)
         kept = await self._store.read(Select(KEPT_EVENTS, {"tenant": tenant}, limit=KEPT_PER_TENANT))
-        if len(kept) < KEPT_PER_TENANT:
-            event_id = str(envelope.get("event_id") or secrets.token_hex(8))
-            row = {"tenant": tenant, "event_id": event_id, "envelope": envelope}
-            forgotten = await self._departures.unknown(tenant, kept=KEPT)
-            await self._store.write(Insert(KEPT_EVENTS, row), forgotten)
+        event_id = str(envelope.get("event_id") or secrets.token_hex(8))
+        if len(kept) >= KEPT_PER_TENANT and event_id not in {row["event_id"] for row in kept}:
+            raise StoreUnavailableError(
+                f"{KEPT_PER_TENANT} events of {tenant} are kept already, where nobody has installed the app"
+            )
+        row = {"tenant": tenant, "event_id": event_id, "envelope": envelope}
+        await self._store.write(Insert(KEPT_EVENTS, row), *await self._departures.unknown(tenant, kept=KEPT))
+        if await self._departures.deleting(tenant):
+            await self.drop_kept(tenant, event_id)
+            raise StoreUnavailableError(f"the old data of {tenant} is being deleted")
 
     async def kept(self, tenant: str) -> dict[str, dict[str, Any]]:
         """The kept events of a workspace by id, oldest first. They stay until they are dropped, so that a crash between loses none."""

@@ -16,12 +16,19 @@ class Removal:
     async def complete(self, tenant: str, token: str | None) -> None:
         """No live run, no schedule, no token; the token last, so that a repetition after a crash does all of it.
 
-        `token` is the one that is refused, as in `Installs.uninstall`. Raises StoreUnavailableError, CredentialsUnavailableError.
+        `token` is the one that is refused, as in `Installs.uninstall`: an installation with another one stands, and so does its work.
+        Raises StoreUnavailableError, CredentialsUnavailableError.
         """
-        await self._stop_work(tenant)
+        if not await self._installs.stands_on(tenant, token=token):
+            return
+        await self.stop_work(tenant)
         await self._installs.uninstall(tenant, token=token)
+        await self.stop_work(
+            tenant
+        )  # what began meanwhile, such as a turn for what had waited for one that was stopped
 
-    async def _stop_work(self, tenant: str) -> None:
+    async def stop_work(self, tenant: str) -> None:
+        """End what is done for a tenant. What begins after that finds the app gone. Raises StoreUnavailableError."""
         # First: the end of one would begin a turn.
         await self._engine.store.write(all_withdrawn(tenant))
         while schedules := await self._engine.store.schedules(tenant=tenant, limit=1000):

@@ -184,6 +184,7 @@ class Service:
             before_tool=before_tool,
             pictures=Pictures(Transcript(self.store), self.files) if self.sees else None,
             history=SlackHistory(self.clients, self.people, pacer=self.pacer),
+            serves=self.clients.serves,
         )
 
     def _tools(self) -> Iterable[Tool]:

@@ -52,7 +52,7 @@ class SlackChannel:
         uploads = Uploads(self._posting, clients)
         self._forms = Forms(self._posting, uploads)
         self._publishing = Publishing(self._forms, uploads)
-        self._drafts = Drafts(self._posting, clients)
+        self._drafts = Drafts(self._posting)
         self._sessions = Sessions(self._posting)
 
     async def working(self, thread: Thread, text: str, *, about: str = "") -> None:

@@ -6,7 +6,7 @@ from slack_sdk.errors import SlackApiError
 
 from agent.channel import Draft
 from agent.thread import Thread
-from bot.clients import Clients, code_of
+from bot.clients import code_of
 from bot.render.posting import Post, Posting
 from bot.render.refusals import REFUSED_FORMS
 from bot.render.text import UPDATE_LIMIT
@@ -17,9 +17,8 @@ GONE = "message_not_found"
 class Drafts:
     """Finishes them, whatever became of whoever began them."""
 
-    def __init__(self, posting: Posting, clients: Clients) -> None:
+    def __init__(self, posting: Posting) -> None:
         self._posting = posting
-        self._clients = clients
 
     async def finish(self, post: Post, draft: Draft | None) -> str | None:
         """Make a draft the answer; returns its ts. None: there is none, or none any more, so that the answer has to be posted.
@@ -35,7 +34,7 @@ class Drafts:
         """A stream whose start was sent and whose id was lost is found by bot, thread and time, and adopted."""
         if draft is None or draft.message_id is not None or draft.began_at is None:
             return draft
-        me = await self._clients.credentials(thread.tenant)
+        me = await self._posting.credentials(thread.tenant)
         # The latest first: one before it may be what a turn that was stopped just now has left.
         for message in reversed(await self._posting.replies(thread, since=draft.began_at)):
             ours = message.get("bot_id") == me.bot_id or message.get("user") == me.bot_user_id

@@ -15,7 +15,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from agent.channel import ChannelGoneError, ChannelUnavailableError, Notes
 from agent.thread import Thread
-from bot.clients import Clients, CredentialsUnavailableError, UnknownTenantError, code_of
+from bot.clients import Clients, Credentials, CredentialsUnavailableError, UnknownTenantError, code_of
 from bot.render.pacing import PATIENCE_S, MemoryPacer, Pacer
 from bot.render.refusals import REFUSED_FORMS, UNKNOWN, meaning
 from bot.render.standing import Standing
@@ -230,9 +230,13 @@ class Posting:
                 return
 
     async def client(self, tenant: str) -> AsyncWebClient:
-        """The tenant's client. Raises ChannelGoneError where the app is not installed any more, ChannelUnavailableError without a token."""
+        """The tenant's client. Raises as `credentials`."""
+        return self._clients.client(await self.credentials(tenant))
+
+    async def credentials(self, tenant: str) -> Credentials:
+        """Who the app is there. Raises ChannelGoneError where it is not installed any more, ChannelUnavailableError without a token."""
         try:
-            return await self._clients.of(tenant)
+            return await self._clients.credentials(tenant)
         except CredentialsUnavailableError as error:
             raise ChannelUnavailableError(str(error), retry_after_s=1.0, maybe_posted=False) from error
         except UnknownTenantError as error:

@@ -81,6 +81,9 @@ class NoSource:
     async def installed(self, tenant: str) -> bool:
         return False
 
+    def refresh(self, tenant: str) -> None:
+        return None
+
 
 async def test_calls_of_all_workspaces_share_connections_and_nothing_else() -> None:
     server = Server()

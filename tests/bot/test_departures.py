@@ -186,12 +186,12 @@ async def test_a_workspace_whose_token_was_lost_is_not_forgotten_until_it_leaves
     assert len(await departures(bench)) == 1
 
 
-@BOTH
 async def worked(bench: Bench) -> list[str]:
     """The runs of Harbor once none is live, but for those that follow an installation."""
     return [run.run_id for run in await bench.idle(HARBOR) if run.workflow != bench.service.arrival.workflow.id]
 
 
+@BOTH
 async def test_what_waited_for_an_approval_is_not_done_after_the_app_left_nor_when_it_comes_back(bench: Bench) -> None:
     await bench.install()
     [name, *_] = [each.name for each in await bench.service.platform.campaigns(HARBOR) if each.status == "active"]
@@ -206,3 +206,73 @@ async def test_what_waited_for_an_approval_is_not_done_after_the_app_left_nor_wh
     await bench.time_passes(1.1 * DAY)
     assert await worked(bench) == before
     assert await bench.status_of(name, tenant=HARBOR) == "active"
+
+
+async def said(bench: Bench, ts: str, text: str = QUESTION) -> int:
+    """A question in Harbor, as Slack delivers it; returns the answer's status."""
+    event = message_event(f"<@{HARBOR_BOT}> {text}", ts=ts, thread_ts="1700000000.000001")
+    return (await bench.post_json(envelope(event, team=HARBOR, bot=HARBOR_BOT, event_id=f"Ev{ts}"))).status
+
+
+@BOTH
+@pytest.mark.parametrize("moment", ["before the first batch", "after the last batch"])
+async def test_what_is_said_while_the_old_data_is_deleted_is_not_acknowledged_until_it_is_kept(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, moment: str
+) -> None:
+    """Acknowledged, it would go with the old data, or stay for ever with nothing to delete it."""
+    await bench.install()
+    await conversation(bench)
+    await uninstalled(bench)
+    store, statuses = bench.service.store, list[int]()
+    forget = store.forget
+
+    async def meanwhile(workspace: str, *, limit: int = 200) -> int:
+        first = "first" in moment and not statuses
+        if first:
+            statuses.append(await said(bench, "1700000001.000001"))
+        removed = await forget(workspace, limit=limit)
+        if removed == 0 and not statuses:
+            statuses.append(await said(bench, "1700000001.000001"))
+        return removed
+
+    monkeypatch.setattr(store, "forget", meanwhile)
+    await bench.time_passes(30.1 * DAY)
+
+    async def gone() -> bool:
+        return bool(statuses) and not await departures(bench)
+
+    await until(gone, "the deletion")
+    assert statuses == [503]
+    assert await left_behind(bench) == {}
+    assert await said(bench, "1700000001.000001") == 200
+    assert len(await departures(bench)) == 1
+    assert [row["event_id"] for row in await store.read(Select(KEPT_EVENTS, {"tenant": HARBOR}))] == [
+        "Ev1700000001.000001"
+    ]
+
+
+async def test_a_deletion_does_not_begin_within_an_hour_of_what_was_kept(bench: Bench) -> None:
+    """Of two processes one keeps an event while the other is about to claim the deletion."""
+    await bench.install()
+    await conversation(bench)
+    await uninstalled(bench)
+    store, departing = bench.service.store, bench.service.installs._departures
+    assert bench.service.engine.clock is not None
+    await bench.service.engine.clock.stop()
+    await store.set_clock_offset(timedelta(days=30, minutes=1))
+    [due] = await departing.due()
+    assert await said(bench, "1700000001.000001") == 200
+    assert await departing.forget(due) == 0
+    assert await departing.due() == []
+    assert await store.read(Select(KEPT_EVENTS, {"tenant": HARBOR}))
+    await store.set_clock_offset(timedelta(days=30, minutes=62))
+    [due] = await departing.due()
+    assert await departing.forget(due) > 0
+    assert await left_behind(bench) == {}
+
+
+async def test_of_more_than_can_be_kept_none_is_acknowledged(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bot.installs.KEPT_PER_TENANT", 3)
+    assert [await said(bench, f"1700000001.00000{n}") for n in range(5)] == [200, 200, 200, 503, 503]
+    assert await said(bench, "1700000001.000001") == 200, "a copy of one that is kept"
+    assert len(await bench.service.store.read(Select(KEPT_EVENTS, {"tenant": HARBOR}))) == 3
