@@ -9,8 +9,8 @@ from agent.channel import ChannelGoneError, Draft
 from agent.thread import Thread
 from bot.history import SlackHistory
 from tests.bot.bench import HARBOR, HARBOR_BOT, Bench, envelope
+from tests.bot.listening import Listener
 from tests.bot.test_departures import BOTH, QUESTION, uninstalled
-from tests.bot.test_listening import Listener
 from tests.waiting import until
 
 MODEL_SEES = f"@Threadline {QUESTION}"
