@@ -209,12 +209,14 @@ class ChannelUnavailableError(Exception):
 class ChannelGoneError(Exception):
     """The place can't be posted to any more (archived, removed, uninstalled): an operator or the owner must act.
 
-    `place`: what is the matter with this one place, in words, where the app itself is well.
+    `place`: what is the matter with this one place, in words, where the app itself is well. `refused`: what was to be posted was refused there
+    for a reason that may be the place's, or of this one time.
     """
 
-    def __init__(self, message: str, *, place: str = "") -> None:
+    def __init__(self, message: str, *, place: str = "", refused: bool = False) -> None:
         super().__init__(message)
         self.place = place
+        self.refused = refused
 
 
 DELIVERY_RETRY = Retry(

@@ -129,7 +129,7 @@ class Service:
             team_of=self.people.team,
         )
         self.platform = platform or SandboxPlatform(self.store, clock=self.store.now)
-        self.reports = make_reports(self.platform, self.channel)
+        self.reports = make_reports(self.platform, self.channel, store=self.store)
         self.desk = ReportDesk(self.engine, self.reports)
         self.model = model or chosen_model(settings)
         if settings.environment == "production" and settings.model == "offline" and model is None:

@@ -1,5 +1,6 @@
 """What becomes of a report that could not be made or posted: words where it was promised, or to whoever ordered it alone."""
 
+from itertools import takewhile
 from typing import Any, Protocol
 
 from pydantic import BaseModel, ConfigDict
@@ -10,7 +11,10 @@ from agent.reports.request import ReportRequest, schedule_name
 from agent.thread import Thread
 from workflows import Effect, FailedRun, RunState, StepContext, Workflow, step, workflow
 from workflows.schedules import delivered, paused
+from workflows.storage import Store
 
+ENOUGH = 3
+"""Summaries in a row that are refused for a reason nobody knows, before they are stopped."""
 NOTICE = "report-notice"
 SUMMARY = "summary"
 SORRY = "Something broke on our side; order it again, or ask an operator if it happens twice."
@@ -68,25 +72,44 @@ def _words(request: ReportRequest, state: RunState) -> Document:
     )
 
 
-def make_notice(publisher: Publisher) -> Workflow[FailedRun, Any]:
+async def refused_before(store: Store, failed: FailedRun, *, tenant: str, name: str) -> int:
+    """How many firings of a schedule in a row, right before the one that failed, were refused where they were to be posted."""
+    firings = await store.firings(tenant=tenant, schedule=name, limit=20)
+    told = [each for each in firings if each.run_id != failed.run_id and each.delivery is not None]
+    return len(list(takewhile(lambda each: each.delivery == "failed" and bool(each.delivery_detail), told)))
+
+
+def make_notice(publisher: Publisher, store: Store) -> Workflow[FailedRun, Any]:
     """The workflow that follows a failed report or summary."""
+
+    async def lost_place(
+        failed: FailedRun, request: ReportRequest, error: ChannelGoneError, *, tenant: str
+    ) -> LostPlace | None:
+        """What is to be told of a place that took neither the report nor the apology. None: it may take the next one."""
+        why, recurring = error.place or str(error), failed.workflow == SUMMARY
+        if recurring and not error.place:
+            times = 1 + await refused_before(store, failed, tenant=tenant, name=schedule_name(request.channel))
+            if times < ENOUGH:
+                return None
+            why = f"{why}, {times} times in a row"
+        return LostPlace(channel=request.channel, why=why, title=request.title, recurring=recurring)
 
     async def apologise(failed: FailedRun, ctx: StepContext) -> Apology:
         """Say where the report was promised that there is none."""
         request = ReportRequest.model_validate(failed.input)
         thread = Thread(tenant=ctx.tenant, channel=request.channel, root=request.root)
         words = _words(request, failed.state)
-        ctx.write(delivered(failed.run_id, tenant=ctx.tenant, status="failed", at=await ctx.now()))
-        lost: LostPlace | None = None
+        lost, refused = None, ""
         try:
             await publisher.publish(
                 thread, words, delivery_id=f"{failed.run_id}:notice", reply_url=request.reply_url, notes=ctx
             )
         except ChannelGoneError as error:
-            if not error.place:
+            if not (error.place or error.refused):
                 raise
-            recurring = failed.workflow == SUMMARY
-            lost = LostPlace(channel=request.channel, why=error.place, title=request.title, recurring=recurring)
+            refused = str(error)
+            lost = await lost_place(failed, request, error, tenant=ctx.tenant)
+        ctx.write(delivered(failed.run_id, tenant=ctx.tenant, status="failed", at=await ctx.now(), detail=refused))
         return Apology(run_id=failed.run_id, owner=request.asker.id, lost=lost)
 
     async def disable(apology: Apology, ctx: StepContext) -> Apology:

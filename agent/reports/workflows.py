@@ -15,6 +15,7 @@ from agent.reports.request import ReportRequest
 from agent.thread import Thread
 from workflows import Effect, Retry, StepContext, Workflow, step, workflow
 from workflows.schedules import delivered
+from workflows.storage import Store
 
 
 class Gathered(BaseModel):
@@ -40,7 +41,7 @@ class Reports:
         return (self.report, self.summary, self.notice)
 
 
-def make_reports(platform: AdPlatform, publisher: Publisher) -> Reports:
+def make_reports(platform: AdPlatform, publisher: Publisher, *, store: Store) -> Reports:
     """Compose the report workflows."""
 
     async def gather(request: ReportRequest, ctx: StepContext) -> Gathered:
@@ -80,7 +81,7 @@ def make_reports(platform: AdPlatform, publisher: Publisher) -> Reports:
     gathering = step(id="gather", effect=Effect.READ, retry=Retry(times=4, base=0.5, cap=30))(gather)
     publishing = step(id="publish", effect=Effect.RECONCILE, reconcile=find, retry=DELIVERY_RETRY)(publish)
     return Reports(
-        notice=make_notice(publisher),
+        notice=make_notice(publisher, store),
         report=workflow("report", on_failure=NOTICE).then(gathering).then(publishing).commit(),
         summary=workflow(SUMMARY, on_failure=NOTICE).then(gathering).then(publishing).commit(),
     )

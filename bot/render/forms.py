@@ -11,7 +11,7 @@ from agent.thread import Thread
 from bot.clients import code_of
 from bot.render.messages import messages
 from bot.render.posting import Post, Posting
-from bot.render.refusals import REFUSED_FORMS, FileRefusedError
+from bot.render.refusals import DENIED, REFUSED_FORMS, FileRefusedError
 from bot.render.text import fallback
 from bot.render.uploads import Uploads, name_of
 
@@ -58,4 +58,5 @@ def refusals() -> Iterator[None]:
     try:
         yield
     except SlackApiError as error:
-        raise ChannelGoneError(f"Slack refuses: {code_of(error)}") from error
+        code = code_of(error)
+        raise ChannelGoneError(f"Slack refuses: {code}", place=DENIED.get(code, ""), refused=True) from error

@@ -13,15 +13,19 @@ from agent.channel import ChannelGoneError, ChannelUnavailableError
 from bot.clients import code_of
 
 LOST = {
+    "app_access_restricted": "the admins have restricted who may use me there",
     "channel_not_found": "it is deleted, or I may not see it",
     "ekm_access_denied": "the admins have switched off messages there",
     "is_archived": "it is archived",
     "is_inactive": "it is archived",
+    "messages_tab_disabled": "messages from me are switched off there",
     "not_in_channel": "I am not a member of it any more",
     "restricted_action": "I am not allowed to post there",
     "restricted_action_non_threadable_channel": "nobody may answer in threads there",
     "restricted_action_read_only_channel": "only some people may post there",
     "restricted_action_thread_only_channel": "only answers in threads may be posted there",
+    "team_access_not_granted": "its workspace has not been given to me",
+    "team_not_found": "I am not in its workspace",
 }
 """What is the matter with a channel, by Slack's word for it. What is left in GONE is the matter with the app, or with a thread."""
 GONE = LOST.keys() | {
@@ -38,6 +42,7 @@ LATER = {
     "internal_error",
     "messaging_processing_failed",
     "not_json",
+    "org_login_required",  # while a workspace moves into an organization
     "request_timeout",
     "service_unavailable",
     "team_added_to_org",
@@ -54,6 +59,8 @@ REFUSED_FORMS = {
     "msg_too_long",
 }
 """What Slack refuses in one form and may take in another one."""
+DENIED = {"posting_to_channel_denied": "I am not allowed to post there"}
+"""What is the matter with a channel, where it is a message that is refused and not a file."""
 FILES = {
     "file_type_not_allowed": "files of this kind are not allowed here",
     "file_upload_size_restricted": "it is larger than files may be here",

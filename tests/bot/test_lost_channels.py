@@ -4,9 +4,11 @@ import pytest
 
 from agent.reports import ReportRequest
 from bot.emulator.workspace import Channel
+from bot.render.refusals import DENIED, LOST
 from tests.bot.bench import BOT, NORTHWIND, Bench
 from tests.waiting import until
 from workflows import Schedule
+from workflows.storage.base import Firing
 
 DAY_S = 24 * 3600
 
@@ -69,7 +71,18 @@ async def test_the_schedule_ends_and_its_owner_is_told_once(bench: Bench, lose: 
     assert why in str((await entry(bench)).paused_reason)
 
 
-@pytest.mark.parametrize("code", ["restricted_action", "restricted_action_read_only_channel"])
+LOST_CODES = [
+    "app_access_restricted",
+    "messages_tab_disabled",
+    "posting_to_channel_denied",
+    "restricted_action",
+    "restricted_action_read_only_channel",
+    "team_access_not_granted",
+    "team_not_found",
+]
+
+
+@pytest.mark.parametrize("code", LOST_CODES)
 async def test_a_channel_where_the_app_may_not_post_is_lost_too(bench: Bench, code: str) -> None:
     await bench.people.command("#campaigns", "@ada", "/summaries", "daily at 9:00")
     await bench.people.fault(
@@ -78,7 +91,58 @@ async def test_a_channel_where_the_app_may_not_post_is_lost_too(bench: Bench, co
     await bench.time_passes(DAY_S)
     await disabled(bench)
     [words] = await told(bench)
-    assert "may" in words or "not allowed" in words
+    assert {**LOST, **DENIED}[code] in words
+
+
+async def test_what_is_refused_for_no_known_reason_three_times_in_a_row_is_stopped_and_told(bench: Bench) -> None:
+    """Once may be an accident; every week, somebody has to know."""
+    await bench.people.command("#campaigns", "@ada", "/summaries", "daily at 9:00")
+    store = bench.service.store
+
+    async def refused(*, times: int) -> list[Firing]:
+        """A day on which the summary, and the word of its failure, are refused; those firings so far whose outcome was refused."""
+        await bench.people.fault("chat.postMessage", "error", error="a_word_nobody_knows", times=2)
+        await bench.time_passes(DAY_S)
+
+        async def failed() -> list[Firing]:
+            firings = await store.firings(tenant=NORTHWIND, schedule="summary:C0CAMPAIGNS")
+            return [each for each in firings if each.delivery == "failed"]
+
+        async def there() -> bool:
+            return len(await failed()) == times
+
+        await until(there, f"{times} refused summaries")
+        await bench.idle()
+        return await failed()
+
+    for times in (1, 2):
+        assert "a_word_nobody_knows" in str((await refused(times=times))[0].delivery_detail)
+    assert (await told(bench), (await entry(bench)).paused) == ([], False)
+    await bench.time_passes(DAY_S)  # this one is posted: it begins anew
+
+    async def posted() -> bool:
+        return any("Weekly summary" in each["plain"] for each in await bench.people.messages("#campaigns"))
+
+    await until(posted, "the summary")
+    await bench.idle()
+    for times in (3, 4):
+        await refused(times=times)
+    assert (await told(bench), (await entry(bench)).paused) == ([], False)
+    await refused(times=5)
+    await disabled(bench)
+    [words] = await told(bench)
+    assert "a_word_nobody_knows, 3 times in a row" in words
+
+
+async def test_a_workspace_that_moves_into_an_organization_is_waited_for(bench: Bench) -> None:
+    await bench.people.command("#campaigns", "@ada", "/summaries", "daily at 9:00")
+    await bench.people.fault("chat.postMessage", "error", error="org_login_required", times=1)
+    await bench.time_passes(DAY_S)
+
+    async def posted() -> bool:
+        return any("Weekly summary" in each["plain"] for each in await bench.people.messages("#campaigns"))
+
+    await until(posted, "the summary")
 
 
 async def test_it_is_put_right_by_an_invitation_and_the_command(bench: Bench) -> None:

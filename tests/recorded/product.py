@@ -144,7 +144,7 @@ def product(replies: list[Reply]) -> Product:
         store=store, model=Scripted(replies), toolbox=Toolbox(_tools()), guidance=Guidance(), channel=channel,
         people=EveryoneIsThemselves(), tracer=engine.tracer, max_iterations=3,
     )  # fmt: skip
-    made = Product(engine, agent, make_reports(SandboxPlatform(store), Publisher()), channel)
+    made = Product(engine, agent, make_reports(SandboxPlatform(store), Publisher(), store=store), channel)
     engine.add(*made.workflows)
     return made
 
