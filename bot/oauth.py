@@ -12,12 +12,17 @@ from slack_bolt.oauth.async_callback_options import AsyncCallbackOptions, AsyncF
 from slack_bolt.oauth.async_oauth_flow import AsyncOAuthFlow
 from slack_bolt.oauth.async_oauth_settings import AsyncOAuthSettings
 from slack_bolt.request.async_request import AsyncBoltRequest
+from slack_sdk.errors import SlackApiError
 from slack_sdk.oauth.installation_store.async_installation_store import AsyncInstallationStore
 from slack_sdk.oauth.installation_store.models.installation import Installation
 from slack_sdk.oauth.state_store.async_state_store import AsyncOAuthStateStore
 from slack_sdk.web.async_client import AsyncWebClient
+from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
+from agent.channel import ChannelUnavailableError
+from bot.clients import CredentialsUnavailableError, code_of
 from bot.pages import failure_page, install_page, success_page
+from bot.render.refusals import meaning
 from bot.settings import Settings
 from workflows.storage import Column, Delete, Insert, Is, Store, Table
 
@@ -78,6 +83,19 @@ class StateStore(AsyncOAuthStateStore):
         return await self._store.write(Delete(STATES, where)) == 1
 
 
+class OAuthClient(AsyncWebClient):
+    """Tells a Slack in trouble from one that refuses. For Bolt both are a code that was not accepted."""
+
+    async def api_call(self, api_method: str, **options: Any) -> AsyncSlackResponse:
+        """Raises CredentialsUnavailableError where it is to be tried again later, else as the SDK's."""
+        try:
+            return await super().api_call(api_method, **options)
+        except SlackApiError as error:
+            if isinstance(meaning(error), ChannelUnavailableError):
+                raise CredentialsUnavailableError(f"Slack is in trouble with {api_method}: {code_of(error)}") from error
+            raise
+
+
 class InstallFlow(AsyncOAuthFlow):
     """Bolt's flow with a first page of our own: Bolt's shows a picture from Slack's servers, and not the product's name."""
 
@@ -109,4 +127,5 @@ def make_flow(settings: Settings, store: Store, install: Install) -> InstallFlow
         callback_options=AsyncCallbackOptions(success=success, failure=failure),
         authorization_url=f"{site}oauth/v2/authorize",
     )
-    return InstallFlow(client=AsyncWebClient(base_url=settings.slack_api_url, timeout=5), settings=told)
+    # A code works once: sent again after a lost reply, it would be said to be wrong.
+    return InstallFlow(client=OAuthClient(base_url=settings.slack_api_url, timeout=5, retry_handlers=[]), settings=told)
