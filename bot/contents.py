@@ -29,10 +29,12 @@ def plain(text: str, bot_user_id: str) -> str:
 
 
 def words(message: Json, bot_user_id: str) -> str:
-    """What its author says. Blocks count where there is no text, and what another app says in attachments is its own, too."""
+    """What its author says. Blocks count where there is no text or, of an app, where they say more: its text is then what notifications show.
+    What another app says in attachments is its own, too.
+    """
     text = plain(_string(message.get("text")), bot_user_id)
-    if not text:
-        text = plain("\n".join(_block_lines(message.get("blocks"))), bot_user_id)
+    if not text or message.get("bot_id"):
+        text = max(text, plain("\n".join(_block_lines(message.get("blocks"))), bot_user_id), key=len)
     own = _marked([each for each in _dicts(message.get("attachments")) if not _of_others(message, each)], bot_user_id)
     return "\n".join(filter(None, (text, own)))
 

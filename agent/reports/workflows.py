@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict
 from agent.campaigns import AdPlatform, CampaignLookupError, PeriodError
 from agent.campaigns.performance import Window, choose, clock_of, measure
 from agent.channel import DELIVERY_RETRY, Delivered
+from agent.messages import joins
 from agent.reports.document import Document
 from agent.reports.narrative import document
 from agent.reports.notices import NOTICE, SUMMARY, Publisher, make_notice
@@ -64,18 +65,20 @@ def make_reports(platform: AdPlatform, publisher: Publisher, *, store: Store) ->
         posted = await publisher.publish(
             thread, gathered.document, delivery_id=f"{ctx.run_id}:report", reply_url=request.reply_url, notes=ctx
         )
-        await told(ctx)
+        await told(thread, posted, ctx)
         return posted
 
     async def find(key: str, gathered: Gathered, ctx: StepContext) -> Delivered | None:
         thread = Thread(tenant=ctx.tenant, channel=gathered.request.channel, root=gathered.request.root)
         found = await publisher.find(thread, delivery_id=f"{ctx.run_id}:report", notes=ctx)
         if found is not None:
-            await told(ctx)
+            await told(thread, found, ctx)
         return found
 
-    async def told(ctx: StepContext) -> None:
-        """A summary's schedule shows that it was delivered."""
+    async def told(thread: Thread, posted: Delivered, ctx: StepContext) -> None:
+        """A summary's schedule shows that it was delivered, and who replies to what stands by itself talks to the agent: no mention is needed."""
+        if not thread.root and posted.message_ids:
+            ctx.write(joins(thread.model_copy(update={"root": posted.message_ids[0]})))
         ctx.write(delivered(ctx.run_id, tenant=ctx.tenant, status="delivered", at=await ctx.now()))
 
     gathering = step(id="gather", effect=Effect.READ, retry=Retry(times=4, base=0.5, cap=30))(gather)

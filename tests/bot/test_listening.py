@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -512,3 +513,28 @@ def test_right_before_a_timestamp_is_one_that_sorts_before_it(ts: str, earlier: 
 
 def _approvals() -> Select:
     return Select(APPROVALS, {"tenant": NORTHWIND})
+
+
+class TestReports:
+    @pytest.mark.parametrize("who", ["@ada", "@ben"])
+    async def test_who_replies_to_a_report_needs_no_mention_and_the_report_is_known(
+        self, bench: Bench, listener: Listener, who: str
+    ) -> None:
+        await bench.people.command("#campaigns", "@ada", "/report", "Brand Search last week")
+
+        async def posted() -> list[dict[str, Any]]:
+            said = await bench.people.messages("#campaigns")
+            return [each for each in said if each["is_bot"] and not each["ephemeral"]]
+
+        await until(lambda: _any(posted), "the report")
+        await bench.idle()
+        (report,) = await posted()
+        await bench.people.post_message("#campaigns", who, "what about the week before?", thread_ts=report["ts"])
+        await bench.answer(report["ts"], count=2)
+        heard = [text for _, _, text in listener.shown]
+        assert "Brand Search" in heard[0]
+        assert heard[-1] == "what about the week before?"
+
+
+async def _any(found: Callable[[], Awaitable[list[Any]]]) -> bool:
+    return bool(await found())

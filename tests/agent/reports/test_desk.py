@@ -6,12 +6,13 @@ from typing import Any
 import pytest
 from pydantic_core import from_json
 
-from agent.campaigns import CAMPAIGN_TABLES, SandboxPlatform
+from agent.campaigns import SandboxPlatform
 from agent.channel import Delivered, Notes
 from agent.models.base import Person
 from agent.reports import Document, LostPlace, ReportDesk, make_reports
 from agent.thread import Thread
 from agent.tools import Toolbox, ToolContext, ToolError
+from bot.backends import TABLES
 from workflows import Engine, RunState
 from workflows.storage import MemoryStore
 
@@ -37,7 +38,7 @@ class Silent:
 
 async def ordered(**arguments: Any) -> tuple[dict[str, Any] | str, int]:
     """What the tool answers, or its error, and how many reports were begun."""
-    store = MemoryStore(tables=CAMPAIGN_TABLES)
+    store = MemoryStore(tables=TABLES)
     reports = make_reports(SandboxPlatform(store), Silent(), store=store)
     engine = Engine(store=store, workflows=reports.workflows, worker=False)
     tools = Toolbox(ReportDesk(engine, reports).tools())
@@ -79,7 +80,7 @@ async def test_a_report_that_can_not_be_made_is_not_promised(period: str, why: s
 
 
 async def test_a_summarys_schedule_tells_that_it_was_delivered() -> None:
-    store = MemoryStore(tables=CAMPAIGN_TABLES)
+    store = MemoryStore(tables=TABLES)
     reports = make_reports(SandboxPlatform(store), Silent(), store=store)
     async with Engine(store=store, workflows=reports.workflows, poll_s=0.05) as engine:
         desk = ReportDesk(engine, reports)
