@@ -1,18 +1,22 @@
 """The Home tab: what the agent may do here, what was set, what is scheduled, which account it looks after."""
 
 import asyncio
+import time
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 import structlog
+from slack_sdk.errors import SlackApiError
 
 from agent.campaigns import Account, AdPlatform
+from agent.channel import ChannelUnavailableError
 from agent.preferences import PreferenceBook, Preferences
 from agent.tools import Tool
 from bot.clients import Clients
 from bot.oauth import SCOPES
 from bot.people import SlackPeople
 from bot.render.dates import moment
+from bot.render.refusals import UNKNOWN, meaning
 from bot.render.text import quoted, shortened
 from bot.settings_dialog import shown_amount
 from bot.views import Block, words
@@ -29,6 +33,10 @@ EDIT = "settings_edit"
 PATIENCE_S = 30.0
 """How long showing one may take: nobody waits for it."""
 LEAVE_S = 2.0
+LATE_S = 3.0
+"""How long after its time-out a publication may still arrive, and the least pause before another one."""
+TRIES = 5
+"""Publications of one tab that are made because one before may not have arrived, or has been overtaken."""
 LIMIT = 1_000
 """Tabs that are being made at a time. A platform that stands still must not fill the memory."""
 SCHEDULES = 20
@@ -58,15 +66,16 @@ class Home:
         self._tools = tuple(tools)
         self._install_url = install_url
         self._showing: dict[tuple[str, str], asyncio.Task[None]] = {}
-        self._again: set[tuple[str, str]] = set()
+        self._asked: dict[tuple[str, str], asyncio.Event] = {}
 
     def show(self, tenant: str, user: str) -> None:
         """Show a person their Home tab, behind whatever is answered now. What can't be shown, they see when they open it again."""
         whose = tenant, user
         if whose in self._showing:
-            self._again.add(whose)  # what is under way may have been read before what changed now
+            self._asked[whose].set()  # what is under way may have been read before what changed now
         elif len(self._showing) < LIMIT:
-            self._showing[whose] = asyncio.create_task(self._shown(tenant, user))
+            self._asked[whose] = asked = asyncio.Event()
+            self._showing[whose] = asyncio.create_task(self._shown(tenant, user, asked))
 
     async def close(self) -> None:
         """Wait a moment for what is being shown."""
@@ -76,25 +85,39 @@ class Home:
             task.cancel()
         await asyncio.gather(*self._showing.values(), return_exceptions=True)
 
-    async def _shown(self, tenant: str, user: str) -> None:
-        whose, again = (tenant, user), True
+    async def _shown(self, tenant: str, user: str, asked: asyncio.Event) -> None:
+        whose, tries, again_at = (tenant, user), TRIES, 0.0
         try:
-            while again:
-                self._again.discard(whose)
-                await self._published(tenant, user)
-                again = whose in self._again
+            while tries > 0 or asked.is_set():
+                asked.clear()
+                if (again_s := await self._published(tenant, user)) is not None:
+                    again_at = max(again_at, time.monotonic() + again_s)
+                if asked.is_set():
+                    continue
+                if not again_at:
+                    break
+                # Also where one that was asked for meanwhile has arrived: the one before it may arrive after it.
+                if not await _within(asked, again_at - time.monotonic()):
+                    tries, again_at = tries - 1, 0.0
         finally:  # without a pause after the last look: whoever asks from now on gets a task of their own
-            self._again.discard(whose)
-            del self._showing[whose]
+            del self._showing[whose], self._asked[whose]
 
-    async def _published(self, tenant: str, user: str) -> None:
+    async def _published(self, tenant: str, user: str) -> float | None:
+        """Show what is stored. Seconds after which it has to be done again; None: it stands, or it can't be done.
+
+        A publication carries no order: one that Slack was slow with replaces a later one, of this process or another. So whoever ends looks
+        whether what it shows is still what is stored. Slack's `hash` guards only views of which one was told before, which the first is not.
+        """
         try:
             async with asyncio.timeout(PATIENCE_S):
+                shown = await self._book.of(tenant)
                 view = await self.view(tenant, user)
                 await (await self._clients.of(tenant)).views_publish(user_id=user, view=view)
+                return None if await self._book.of(tenant) == shown else 0.0
         except Exception as error:
             words = f"{type(error).__name__}: {error}"
             structlog.get_logger().warning("home_not_published", tenant=tenant, user=user, error=words)
+            return _again_s(error)
 
     async def view(self, tenant: str, user: str) -> dict[str, Any]:
         """The tab of one person: admins get a button to edit."""
@@ -104,7 +127,8 @@ class Home:
             words(_tools(self._tools)),
             *_settings(await self._book.of(tenant), await self._platform.account(tenant)),
         ]
-        if await self._people.is_admin(tenant, user):
+        # Where Slack does not say who administers, everybody gets the button: who may press it is asked when it is pressed.
+        if await self._people.is_admin(tenant, user) is not False:
             button = {"type": "button", "action_id": EDIT, "text": {"type": "plain_text", "text": "Edit settings"}}
             blocks.append({"type": "actions", "elements": [button]})
             blocks += await self._lacks(tenant)
@@ -123,6 +147,23 @@ class Home:
         return [
             words(f":warning: This workspace has not allowed me {named}; what needs that fails. {again} to allow it.")
         ]
+
+
+async def _within(event: asyncio.Event, seconds: float) -> bool:
+    """Whether it happens in so many seconds."""
+    try:
+        async with asyncio.timeout(max(0.0, seconds)):
+            return await event.wait()
+    except TimeoutError:
+        return False
+
+
+def _again_s(error: Exception) -> float | None:
+    """When to publish again after an error: once Slack's wait is over, or once what it may have taken has arrived."""
+    meant = meaning(error) if isinstance(error, SlackApiError) else error
+    if isinstance(meant, ChannelUnavailableError):
+        return max(meant.retry_after_s or 0.0, LATE_S)
+    return LATE_S if isinstance(meant, UNKNOWN) else None
 
 
 def _tools(tools: Sequence[Tool]) -> str:

@@ -290,3 +290,41 @@ async def test_a_scope_that_a_call_lacks_is_told_an_operator_once(bench: Bench) 
                 await client.users_info(user="U0DANA")
     [warning] = [each for each in logs if each["event"] == "scope_missing"]
     assert (warning["tenant"], warning["needed"], warning["method"]) == (HARBOR, "users:read", "users.info")
+
+
+@pytest.mark.parametrize("delay_s", [0.6, 5.5], ids=["slow", "past its time-out"])
+async def test_a_publication_that_arrives_late_does_not_bring_old_settings_back(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, delay_s: float
+) -> None:
+    """Slack takes its time with a tab that another process has read before the settings were saved."""
+    monkeypatch.setattr("bot.home.LATE_S", 1.0)
+    other, _ = await bench.replica()
+    await bench.people.fault("views.publish", "delay", delay_s=delay_s, times=1)
+    other.home.show(NORTHWIND, "U0ADA")
+
+    async def under_way() -> bool:
+        return not await bench.people.faults("views.publish")
+
+    await until(under_way, "the first publication")
+    await bench.people.command("#campaigns", "@ada", "/threadline", "settings")
+    await bench.people.submit_view("@ada", (await dialog(bench, "@ada"))["id"], FILLED)
+
+    async def over() -> bool:
+        return not other.home._showing and not bench.service.home._showing
+
+    await until(over, "all publications")
+    assert "We call ROAS the return" in text_of(await home_now(bench, "@ada"))
+
+
+async def home_now(bench: Bench, user: str) -> Json:
+    found: Json = (await bench.people.views(user))["home"]
+    return found
+
+
+@pytest.mark.parametrize("method", ["views.publish", "users.info"])
+async def test_a_slack_that_asks_to_wait_leaves_the_admin_the_button(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, method: str
+) -> None:
+    monkeypatch.setattr("bot.home.LATE_S", 0.1)
+    await bench.people.fault(method, "ratelimited", retry_after=1, times=2)
+    assert editable(await home(bench, "@ada", "What I do here"))
