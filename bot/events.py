@@ -9,6 +9,7 @@ from agent.models.base import File
 from agent.thread import Thread
 from bot.bodies import Envelope
 from bot.contents import files, mention, quotation, words
+from bot.stop_words import is_stop
 
 SPEECH = ("message", "app_mention")
 LEAVING = ("app_uninstalled", "tokens_revoked")
@@ -16,10 +17,6 @@ HANDLED = (*SPEECH, *LEAVING, "team_access_revoked", "agent_session_stopped", "a
 """The types of events that mean something to us; the manifest subscribes to the same."""
 SPOKEN = ("file_share", "thread_broadcast")
 """Message subtypes in which a person says something, as without one. All others are about messages, members or channels."""
-STOP_WORDS = frozenset(
-    {"stop", "stop it", "stop that", "please stop", "stop please", "stopp", "halt", "abort", "cancel"}
-)
-"""A message of nothing but these ends the turn that is under way, as the button does."""
 TEAMS = 1_000
 """Workspaces of one event that are looked at: more than an organization takes away at a time."""
 FAR_S = 32_503_680_000
@@ -52,7 +49,7 @@ class Said:
     @property
     def stop(self) -> bool:
         """Whether a person says nothing but to stop."""
-        return not (self.bot or self.files or self.quoted) and self.text.strip(" \t\n.!,").casefold() in STOP_WORDS
+        return not (self.bot or self.files or self.quoted) and is_stop(self.text)
 
 
 @dataclass(frozen=True, slots=True)
