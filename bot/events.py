@@ -15,7 +15,7 @@ SPEECH = ("message", "app_mention")
 LEAVING = ("app_uninstalled", "tokens_revoked")
 HANDLED = (*SPEECH, *LEAVING, "team_access_revoked", "agent_session_stopped", "app_home_opened")
 """The types of events that mean something to us; the manifest subscribes to the same."""
-SPOKEN = ("file_share", "thread_broadcast")
+SPOKEN = ("file_share", "thread_broadcast", "me_message")
 """Message subtypes in which a person says something, as without one. All others are about messages, members or channels."""
 TEAMS = 1_000
 """Workspaces of one event that are looked at: more than an organization takes away at a time."""

@@ -141,10 +141,8 @@ class Ingress:
             return
         if (given := self._commands.read(said)) is not None:
             # What it should stop may hold every place of the workers: it is stopped here, and its notice is the answer.
-            stops = given.stops and (
-                await self._known(said, key) or await self._stop(Stopped(said.thread, said.user, said.id), key)
-            )
-            if not stops:
+            stops = Stopped(said.thread, said.user, said.id) if given.stops else None
+            if not (await self._known(said, key) or (stops and await self._stop(stops, key))):
                 await self._commands.start(self._engine, given)
             await self._dedup.mark_done(said.thread.tenant, key)
             return
@@ -165,7 +163,7 @@ class Ingress:
         await self._dedup.mark_done(said.thread.tenant, key)  # last: a redelivery after a crash does all of it again
 
     async def _known(self, said: Said, key: str) -> bool:
-        """Whether an earlier copy of a Stop has stopped something."""
+        """Whether it is dealt with: an earlier copy of a Stop has stopped something, or its author has deleted it since it was first sent."""
         return bool(await self._engine.store.read(Select(RECEIVED, {"tenant": said.thread.tenant, "dedup_key": key})))
 
     async def _takes_part(self, said: Said) -> bool:

@@ -90,7 +90,7 @@ def test_a_reply_belongs_to_its_thread() -> None:
     assert (found.thread.root, found.id) == (ROOT, TS)
 
 
-@pytest.mark.parametrize("subtype", [None, "file_share", "thread_broadcast"])
+@pytest.mark.parametrize("subtype", [None, "file_share", "thread_broadcast", "me_message"])
 def test_what_people_say_has_few_subtypes(subtype: str | None) -> None:
     assert said(subtype=subtype) is not None
 

@@ -7,7 +7,8 @@ from bot.commands import TOO_LONG
 from bot.commands.threadline import ADMINS_ONLY, FORGET_WARNING, THREADLINE_HELP, USE_SLASH
 from bot.overheard import OVERHEARD
 from bot.settings_dialog import ADMINS_ONLY as SETTINGS_FOR_ADMINS
-from tests.bot.bench import HARBOR, NORTHWIND, Bench, Json
+from tests.bot.bench import HARBOR, NORTHWIND, Bench, Json, envelope, message_event
+from tests.bot.test_listening import later
 from tests.waiting import until
 from workflows.storage import Select
 
@@ -170,6 +171,17 @@ class TestInThreads:
         }
         await bench.people.send_event({**event, "ts": f"{float(ts) + 1:.6f}", "text": "!campaigns active"}, copies=4)
         assert len(await answers(bench, ts)) == 1
+
+    @pytest.mark.parametrize("text", ["!summaries every monday 9:00", "!threadline stop", "!campaigns"])
+    async def test_deleted_before_it_is_delivered_again_it_does_not_run(self, bench: Bench, text: str) -> None:
+        ts = await thread(bench)
+        written = message_event(text, ts=later(ts, 5), channel="C0CAMPAIGNS", user="U0ADA", thread_ts=ts)
+        gone = {**written, "subtype": "message_deleted", "deleted_ts": written["ts"], "previous_message": written}
+        await bench.post_json(envelope({**gone, "ts": later(ts, 9), "event_ts": later(ts, 9)}, event_id="Ev2"))
+        page = await bench.post_json(envelope(written, event_id="Ev1"), headers={"X-Slack-Retry-Num": "2"})
+        assert page.status == 200
+        assert await bench.idle() == []
+        assert await bench.service.store.schedules(tenant=NORTHWIND) == []
 
     async def test_at_the_head_of_a_channel_it_is_somebody_elses(self, bench: Bench) -> None:
         ts = await thread(bench, "!campaigns")
