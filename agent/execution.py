@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 
 from pydantic_core import to_json
 
-from agent.channel import Channel
+from agent.channel import Channel, ChannelUnavailableError
 from agent.models.base import ToolCall
 from agent.tools import Tool, ToolContext, ToolError
 from agent.turn import PendingCall
@@ -58,7 +58,10 @@ class Execution:
                     return to_json({**UNKNOWN, "reason": f"{type(error).__name__}: {error}"}).decode(), True
                 if ctx.attempt < TOOL_TRIES and not isinstance(error, PERMANENT):
                     raise
-                return to_json({"error": f"{tool.name} failed: {type(error).__name__}: {error}"}).decode(), True
+                words = str(error) if isinstance(error, ChannelUnavailableError) else None  # made for people
+                return to_json(
+                    {"error": words or f"{tool.name} failed: {type(error).__name__}: {error}"}
+                ).decode(), True
 
     async def context(self, pending: PendingCall, ctx: StepContext, *, key: str) -> ToolContext:
         """What a tool knows of a call."""

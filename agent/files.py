@@ -9,11 +9,12 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from agent.images import image_of
 from agent.messages import Transcript
 from agent.models.base import File
 from agent.pdf import PdfText, pdf_text
 from agent.pictures import BYTES_LIMIT as IMAGE_LIMIT
-from agent.pictures import PICTURE, SIDE_LIMIT, image_of
+from agent.pictures import PICTURE, SIDE_LIMIT
 from agent.shelf import Files
 from agent.tools import Tool, ToolContext, ToolError, tool
 from agent.unreadable import FileUnreadableError
@@ -178,17 +179,19 @@ async def _lines(pieces: AsyncIterator[bytes]) -> AsyncIterator[str]:
                 raise FileUnreadableError("it is not text, whatever its name says")
             decoder = _decoder(piece)
         rest += decoder.decode(piece)
-        *whole, rest = rest.replace("\r\n", "\n").split("\n")
+        half = "\r" if rest.endswith("\r") else ""  # of a line's end that the next piece may complete
+        *whole, rest = rest.removesuffix(half).replace("\r\n", "\n").replace("\r", "\n").split("\n")
         for each in whole:
             if not skipping:
-                yield each.rstrip("\r")
+                yield each
             skipping = False
         if len(rest) > LINE_LIMIT:
             if not skipping:
                 yield rest
             rest, skipping = "", True
+        rest += half
     if rest and not skipping:
-        yield rest.rstrip("\r")
+        yield rest.removesuffix("\r")
 
 
 def _decoder(first: bytes) -> codecs.IncrementalDecoder:

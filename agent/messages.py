@@ -1,12 +1,12 @@
 """The transcript: every message of a thread, stored once. Turns refer to it by id and position, never by copy."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from pydantic import TypeAdapter
 
-from agent.models.base import DELETED, File, Message, Part, Person, Text
+from agent.models.base import DELETED, File, Message, Part, Person, Text, ToolResult
 from agent.thread import Thread
 from agent.window import WINDOW, WINDOW_BYTES, fitting, from_reply, joined, shortened
 from workflows.storage import Column, Index, Insert, Is, Select, Store, Table, Update
@@ -88,6 +88,13 @@ class Transcript:
         rows = await self._store.read(Select(MESSAGES, {**_of(thread), "role": "user"}, order=("-at",), limit=FILES_IN))
         return next((file for row in rows for file in _message(row).files if file.id == file_id), None)
 
+    async def results(self, thread: Thread, call_ids: Collection[str]) -> dict[str, ToolResult]:
+        """The results of calls, by the ids of the messages that hold one each."""
+        where = {**_of(thread), "role": "tool", "position": Is("!=", None)}
+        rows = await self._store.read(Select(MESSAGES, where, order=("-position",), limit=WINDOW))
+        found = [(str(row["id"]), _message(row).parts[0]) for row in rows]
+        return {key: part for key, part in found if isinstance(part, ToolResult) and part.call_id in call_ids}
+
     async def message(self, thread: Thread, message_id: str) -> Message:
         """One message that is there. Those who ask for it at the same time share one read. Raises KeyError."""
         key = (thread.tenant, thread.key, message_id)
@@ -154,7 +161,9 @@ def taken_in(thread: Thread, message_id: str, *, author: Person, position: int, 
 
 
 def reworded(thread: Thread, message_id: str, parts: tuple[Part, ...]) -> Update:
-    """A message whose author changed it while the turn that took it in is still at work: it says the new words in its place."""
+    """A message that says something else in its place: its author changed it while the turn that took it in is still at work, or a picture
+    in it proved to be none.
+    """
     return Update(MESSAGES, {**_of(thread), "id": message_id}, {"parts": PARTS.dump_python(parts, mode="json")})
 
 

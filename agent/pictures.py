@@ -2,14 +2,16 @@
 
 from collections.abc import Sequence
 
-from pydantic_core import from_json
+from pydantic_core import from_json, to_json
 
 from agent.channel import ChannelUnavailableError
-from agent.messages import Transcript
+from agent.images import image_of, is_whole
+from agent.messages import Transcript, reworded
 from agent.models.base import File, Image, Message, ToolResult
 from agent.shelf import Files
 from agent.thread import Thread
 from agent.unreadable import FileUnreadableError
+from workflows.storage import Update
 
 IMAGES_LIMIT = 3
 """Of one call of the model: the last that were read."""
@@ -20,6 +22,8 @@ SIDE_LIMIT = 8_000
 PICTURE = "picture"
 """The field of a tool's result that names the file to be shown."""
 UNSHOWN = "The picture could not be fetched now, so it is not shown."
+DAMAGED = "The picture can't be looked at: the file is damaged."
+REFUSED = "The picture can't be looked at: the file is damaged, or of a form that the language model does not take."
 
 
 class Pictures:
@@ -50,6 +54,11 @@ class Pictures:
             for message in window
         )
 
+    async def refused(self, thread: Thread, results: Sequence[ToolResult]) -> list[Update]:
+        """What keeps pictures that a provider did not take from being shown again: the transcript says so in their place."""
+        rows = await self._transcript.results(thread, {each.call_id for each in results})
+        return [reworded(thread, message_id, (unlooked(result),)) for message_id, result in rows.items()]
+
     async def _shown(self, thread: Thread, result: ToolResult, *, patient: bool) -> ToolResult:
         file = await self._transcript.file(thread, named(result))
         try:
@@ -60,8 +69,9 @@ class Pictures:
             if patient:
                 raise
             image = None
-        if image is None:
-            return result.model_copy(update={"content": f"{result.content}\n{UNSHOWN}"})
+        if image is None or not is_whole(image):
+            told = UNSHOWN if image is None else DAMAGED
+            return result.model_copy(update={"content": f"{result.content}\n{told}"})
         return result.model_copy(update={"image": image})
 
     async def _fetched(self, tenant: str, file: File) -> Image | None:
@@ -74,17 +84,30 @@ class Pictures:
         return image_of(bytes(data))
 
 
-def image_of(data: bytes) -> Image | None:
-    """A picture, by what its bytes are and not by what it is called; None if it is of no kind that models take."""
-    if data.startswith(b"\x89PNG\r\n\x1a\n"):
-        return Image(media_type="image/png", data=data)
-    if data.startswith(b"\xff\xd8\xff"):
-        return Image(media_type="image/jpeg", data=data)
-    if data[:6] in (b"GIF87a", b"GIF89a"):
-        return Image(media_type="image/gif", data=data)
-    if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
-        return Image(media_type="image/webp", data=data)
-    return None
+def suspects(messages: Sequence[Message]) -> list[ToolResult]:
+    """The pictures that a request may have been refused for: those that no call before it has shown, else all."""
+    last = max((number for number, message in enumerate(messages) if message.role == "assistant"), default=-1)
+    return _with_images(messages[last + 1 :]) or _with_images(messages)
+
+
+def _with_images(messages: Sequence[Message]) -> list[ToolResult]:
+    return [part for each in messages for part in each.parts if isinstance(part, ToolResult) and part.image is not None]
+
+
+def without(messages: Sequence[Message], refused: Sequence[ToolResult]) -> tuple[Message, ...]:
+    """Messages in which some results say in place of their picture that it can't be looked at."""
+    gone = {id(each): unlooked(each) for each in refused}
+    return tuple(
+        message.model_copy(update={"parts": tuple(gone.get(id(part), part) for part in message.parts)})
+        for message in messages
+    )
+
+
+def unlooked(result: ToolResult) -> ToolResult:
+    """A result whose picture the model's provider did not take. It names no picture any more."""
+    told = {name: value for name, value in from_json(result.content).items() if name != PICTURE}
+    content = to_json({**told, "note": REFUSED}).decode()
+    return result.model_copy(update={"content": content, "image": None})
 
 
 def named(result: ToolResult) -> str:

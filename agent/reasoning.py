@@ -20,7 +20,7 @@ from agent.models.base import (
     ToolResult,
     Usage,
 )
-from agent.pictures import Pictures
+from agent.pictures import Pictures, suspects, without
 from agent.preferences import PreferenceBook
 from agent.tools import Toolbox
 from agent.turn import CallRef, Turn
@@ -93,7 +93,7 @@ class Reasoning:
             await stream.tasks(_ended(window))
         if turn.said:
             await stream.append("\n\n")
-        finished = await self._listen(request, stream, ctx)
+        finished = await self._answered(turn, request, stream, ctx)
         await stream.tasks([_task(call.id, call.name, "in_progress") for call in finished.message.tool_calls])
         draft = await stream.pause()
         message_id = f"{ctx.run_id}:{turn.iteration}"
@@ -119,13 +119,32 @@ class Reasoning:
 
         return said
 
-    async def _listen(self, request: ModelRequest, stream: Any, ctx: StepContext) -> Finished:
+    async def _answered(self, turn: Turn, request: ModelRequest, stream: Any, ctx: StepContext) -> Finished:
+        """The model's whole answer. A request that is refused for its pictures is made again without those that are new in it: one that is
+        damaged would else end each turn that follows in its thread.
+        """
+        heard: list[str] = []
+        try:
+            return await self._listen(request, stream, ctx, heard=heard)
+        except ModelRequestError:
+            refused = suspects(request.messages)
+            if self._pictures is None or heard or not refused:
+                raise
+        blind = request.model_copy(update={"messages": without(request.messages, refused)})
+        finished = await self._listen(blind, stream, ctx, heard=heard)
+        for write in await self._pictures.refused(turn.thread, refused):
+            ctx.write(write)
+        return finished
+
+    async def _listen(self, request: ModelRequest, stream: Any, ctx: StepContext, *, heard: list[str]) -> Finished:
+        """One call. `heard` is filled with what it says as it comes."""
         with self._tracer.span(f"chat {self._model.name}", kind="model") as span:
             span.attributes["gen_ai.operation.name"] = "chat"
             span.attributes["gen_ai.request.model"] = self._model.name
             async with aclosing(self._model.stream(request)) as events:  # type: ignore[type-var]
                 async for event in events:
                     if isinstance(event, TextDelta):
+                        heard.append(event.text)
                         await stream.append(event.text)
                         await ctx.emit("token", text=event.text)
                     else:

@@ -73,7 +73,7 @@ class SlackFiles:
             raise FileUnreadableError("it is kept outside Slack; share it as an upload")
         url = found.get("url_private_download") or found.get("url_private")
         if not url or not found.get("size"):
-            raise ChannelUnavailableError(f"{file.name} is still being uploaded", retry_after_s=2)
+            raise ChannelUnavailableError(f"{file.name} is empty, or its upload has not ended", retry_after_s=2)
         return {"url": url, "size": found["size"], "type": str(found.get("mimetype") or file.media_type)}
 
     async def _fetch(self, session: aiohttp.ClientSession, url: str, token: str) -> aiohttp.ClientResponse:

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.files import BYTES_LIMIT, PAGE_CHARACTERS, PAGE_LINES, file_tools, image_size
+from agent.files import BYTES_LIMIT, LINE_LIMIT, PAGE_CHARACTERS, PAGE_LINES, _lines, file_tools, image_size
 from agent.messages import Transcript, arrived
 from agent.models.base import File, Message, Person
 from agent.thread import Thread
@@ -69,6 +69,29 @@ async def test_text_is_read_in_any_usual_encoding(data: bytes) -> None:
     found = await read(Shelf(*[data[at : at + 3] for at in range(0, len(data), 3)] if data[1:2] != b"\xfe" else [data]))
     assert found["lines"] == ["a,b", "1,ü"]
     assert found["lines_in_all"] == 2
+
+
+@pytest.mark.parametrize("end", ["\r", "\n", "\r\n"])
+async def test_a_line_ends_however_its_maker_ends_lines_and_wherever_a_piece_does(end: str) -> None:
+    rows = ["campaign,spend", *(f"row {number},12" for number in range(1_000))]
+    data = end.join([*rows, ""]).encode()
+    pieces = [
+        [data],
+        [data[at : at + 1] for at in range(len(data))],
+        [data[at : at + 7] for at in range(0, len(data), 7)],
+    ]
+    for each in pieces:
+        assert [line async for line in _lines(_stream(each))] == rows
+
+
+async def test_an_endless_line_ends_at_its_carriage_return_too() -> None:
+    data = [b"x" * (LINE_LIMIT + 5) + b"\r", b"next\r", b"\nlast"]
+    assert [line[:4] async for line in _lines(_stream(data))] == ["xxxx", "next", "last"]
+
+
+async def _stream(pieces: list[bytes]) -> AsyncIterator[bytes]:
+    for each in pieces:
+        yield each
 
 
 async def test_a_large_table_is_read_page_by_page_and_keeps_its_head() -> None:

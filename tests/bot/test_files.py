@@ -81,7 +81,7 @@ async def test_without_the_scope_or_of_another_workspace_it_is_said_plainly(cabi
 
 async def test_a_file_that_is_still_uploading_is_waited_for(cabinet: Cabinet) -> None:
     file = cabinet.shared(content=b"")
-    with pytest.raises(ChannelUnavailableError, match="still being uploaded"):
+    with pytest.raises(ChannelUnavailableError, match="its upload has not ended"):
         await cabinet.read(file)
     stored = cabinet.slack.files.find(file.id)
     assert stored is not None

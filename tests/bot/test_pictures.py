@@ -6,12 +6,24 @@ from pathlib import Path
 import pytest
 
 from agent.messages import MESSAGES
-from agent.models.base import Finished, Image, Message, ModelEvent, ModelRequest, Text, ToolCall, ToolResult
-from agent.pictures import IMAGES_LIMIT, UNSHOWN
+from agent.models.base import (
+    Finished,
+    Image,
+    Message,
+    ModelEvent,
+    ModelRequest,
+    ModelRequestError,
+    Text,
+    ToolCall,
+    ToolResult,
+)
+from agent.pictures import DAMAGED, IMAGES_LIMIT, REFUSED, UNSHOWN
+from tests.agent.test_images import png
 from tests.bot.bench import NORTHWIND, Bench
 from workflows.storage import Select
 
-PNG = b"\x89PNG\r\n\x1a\n" + b"\0\0\0\rIHDR" + (64).to_bytes(4, "big") + (48).to_bytes(4, "big") + b"\x08pixels"
+PNG = png(64, 48)
+BROKEN = PNG[:29] + b"cut off by a bad upload"
 
 
 @pytest.fixture
@@ -115,3 +127,68 @@ async def test_while_slack_is_away_the_turn_goes_on_without_the_picture_and_says
     ]
     assert result.image is None
     assert UNSHOWN in result.content
+
+
+class Picky(Eyes):
+    """Its provider refuses any request with a picture that it can't decode, which only a decoder can tell of this one."""
+
+    refused: bytes = png(2, 2, b"no pixels")
+
+    async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
+        if any(image.data == self.refused for image in images(request)):
+            self.requests.append(request)
+            raise ModelRequestError("400: could not process image")
+        async for event in super().stream(request):
+            yield event
+
+
+def images(request: ModelRequest) -> list[Image]:
+    results = [part for message in request.messages for part in message.parts if isinstance(part, ToolResult)]
+    return [each.image for each in results if each.image is not None]
+
+
+async def test_a_damaged_picture_is_said_to_be_so_and_never_sent(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    [result] = await looked(bench, monkeypatch, {"a.png": BROKEN})
+    assert result.image is None
+    assert DAMAGED in result.content
+
+
+async def test_a_picture_that_the_provider_refuses_ends_no_turn_and_is_not_sent_again(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that was taken before stays, and what is said of the other stays too."""
+    picky = Picky()
+    monkeypatch.setattr(bench.service.model, "stream", picky.stream)
+    files = {"good.png": PNG, "bad.png": picky.refused}
+    root = await bench.people.post_message("dm:@ada", "@ada", "look", files=files)
+    assert "I looked" in (await bench.answer(root, "dm:@ada"))["plain"]
+    await bench.idle()
+    assert len([each for each in picky.requests if picky.refused in [image.data for image in images(each)]]) == 1
+    for count in (2, 3):
+        picky.requests.clear()
+        await bench.people.post_message("dm:@ada", "@ada", "and now?", thread_ts=root)
+        await bench.answer(root, "dm:@ada", count=count)
+        await bench.idle()
+        [request] = picky.requests
+        assert [image.data for image in images(request)] == [PNG]
+        told = [part.content for message in request.messages for part in message.parts if isinstance(part, ToolResult)]
+        assert [REFUSED in each for each in told] == [False, True]
+
+
+async def test_a_request_that_is_refused_for_something_else_leaves_the_pictures_alone(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Refusing(Eyes):
+        async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
+            if request.messages[-1].role == "tool":
+                raise ModelRequestError("400: too many tokens")
+            async for event in super().stream(request):
+                yield event
+
+    monkeypatch.setattr(bench.service.model, "stream", Refusing().stream)
+    root = await bench.people.post_message("dm:@ada", "@ada", "look", files={"good.png": PNG})
+    assert "could not take this conversation" in (await bench.answer(root, "dm:@ada"))["plain"]
+    await bench.idle()
+    rows = await bench.service.store.read(Select(MESSAGES, {"tenant": NORTHWIND, "role": "tool"}))
+    assert len(rows) == 1
+    assert REFUSED not in str(rows[0]["parts"])

@@ -8,7 +8,7 @@ from bot.commands.threadline import ADMINS_ONLY, FORGET_WARNING, THREADLINE_HELP
 from bot.overheard import OVERHEARD
 from bot.settings_dialog import ADMINS_ONLY as SETTINGS_FOR_ADMINS
 from tests.bot.bench import HARBOR, NORTHWIND, Bench, Json, envelope, message_event
-from tests.bot.test_listening import later
+from tests.bot.listening import later
 from tests.waiting import until
 from workflows.storage import Select
 
