@@ -2,13 +2,11 @@
 
 from collections.abc import AsyncIterator, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
-from datetime import timedelta
 from functools import cached_property
 from typing import Self
 
 import structlog
 from aiohttp import web
-from slack_sdk.web.async_client import AsyncWebClient
 
 from agent.campaigns import AccountCap, AdPlatform, SandboxPlatform, campaign_tools
 from agent.execution import BeforeTool
@@ -29,43 +27,34 @@ from bot.approvals import Decisions
 from bot.arrival import Arrival
 from bot.backends import (
     chosen_model,
-    make_credentials,
     make_dedup,
     make_exporters,
-    make_keyring,
     make_pacer,
     make_pubsub,
     make_store,
     model_sees,
 )
 from bot.bolt import make_bolt
-from bot.checkups import Checkups
-from bot.clients import Clients, Connections
 from bot.commands import Campaigns, Commands, Report, Summaries, Threadline
-from bot.departures import Departures
 from bot.dialogs import Dialogs
 from bot.dispatch import Dispatch
 from bot.files import SlackFiles
 from bot.history import SlackHistory
 from bot.home import Home
 from bot.ingress import Ingress
-from bot.installs import INSTALLATIONS, Installs
 from bot.keyring import Keyring
 from bot.membership import Membership
 from bot.oauth import InstallFlow, make_flow
 from bot.people import SlackPeople
 from bot.ratings import Ratings
-from bot.refusals import Refusals
-from bot.removal import Removal
 from bot.render import SlackChannel
-from bot.resealing import Resealing
-from bot.rotation import Rotation
 from bot.settings import Settings
 from bot.settings_dialog import SettingsDialog
 from bot.sockets import Sockets
 from bot.thread_commands import ThreadCommands
 from bot.web import SlackRoutes, make_web
 from bot.welcome import Welcome
+from bot.workspaces import Workspaces
 from workflows import Engine
 from workflows.dedup import DedupCache
 from workflows.pubsub import PubSub
@@ -100,25 +89,8 @@ class Service:
             exporters=make_exporters(settings), sweeps=(self._forget_departed, self._check_up, self._reseal), grace_s=settings.grace_s, retention=Retention(runs_days=settings.retention_days),
             tenant_concurrency=settings.tenant_concurrency or max(1, settings.concurrency * 4 // 5),
         )  # fmt: skip
-        keyring = keyring or make_keyring(settings)
-        self.rotation = Rotation(
-            self.store, keyring, INSTALLATIONS,
-            client=AsyncWebClient(base_url=settings.slack_api_url, timeout=5, retry_handlers=[]),
-            client_id=settings.slack_client_id, client_secret=settings.slack_client_secret.get_secret_value(),
-        )  # fmt: skip
-        departures = Departures(self.store, kept=timedelta(days=settings.departed_days))
-        self.installs = Installs(self.store, keyring, self.rotation, departures)
-        self.credentials = make_credentials(settings, self.installs, met=self._met)
-        removal = Removal(self.engine, self.installs)
-        self.checkups = Checkups(self.store, self.credentials, removal.complete, api_url=settings.slack_api_url)
-        self.resealing = Resealing(self.store, keyring)
-        self.refusals = Refusals(self.checkups)
-        patience_s = settings.delivery_deadline_s / 2
-        self.connections = Connections(timeout_s=patience_s)
-        self.clients = Clients(
-            self.credentials, api_url=settings.slack_api_url, timeout_s=patience_s, refused=self.refusals.heard,
-            connections=self.connections,
-        )  # fmt: skip
+        self.workspaces = Workspaces(settings, self.engine, keyring=keyring)
+        self.installs, self.clients = self.workspaces.installs, self.workspaces.clients
         self.people = SlackPeople(self.clients, installer=self.installs.installer)
         self.pacer = make_pacer(settings)
         self.channel = SlackChannel(
@@ -151,7 +123,7 @@ class Service:
         self.commands = self._commands()
         welcome, in_threads = Welcome(self.engine, self.channel), ThreadCommands(self.commands, self.channel)
         self.ingress = Ingress(
-            self.engine, self.agent, self.clients, self.dedup, self.installs, removal=removal, checkups=self.checkups,
+            self.engine, self.agent, self.clients, self.dedup, self.installs, removal=self.workspaces.removal, checkups=self.workspaces.checkups,
             commands=in_threads, home=self.home, people=self.people,
         )  # fmt: skip
         self.arrival = Arrival(self.engine, self.installs, self.ingress, welcome)
@@ -161,16 +133,13 @@ class Service:
         )  # fmt: skip
 
     async def _forget_departed(self) -> int:
-        return await self.installs.forget_departed(self.credentials)
+        return await self.installs.forget_departed(self.workspaces.credentials)
 
     async def _check_up(self) -> int:
-        return await self.checkups.sweep()
+        return await self.workspaces.checkups.sweep()
 
     async def _reseal(self) -> int:
-        return await self.resealing.sweep()
-
-    async def _met(self, workspace: str) -> None:
-        await self.checkups.enrol(workspace)
+        return await self.workspaces.resealing.sweep()
 
     def _agent(self, model: Model, before_tool: BeforeTool | None) -> Agent:
         return make_agent(
@@ -276,10 +245,9 @@ class Service:
             closing.push_async_callback(self.pacer.close)
             closing.push_async_callback(self.dedup.close)
             closing.push_async_callback(self.model.close)
-            closing.push_async_callback(self.connections.close)
+            closing.push_async_callback(self.workspaces.disconnect)
             closing.push_async_callback(self.engine.close)
-            closing.push_async_callback(self.refusals.close)
-            closing.push_async_callback(self.rotation.close)
+            closing.push_async_callback(self.workspaces.rest)
             closing.push_async_callback(self.home.close)
             if "dispatch" in self.__dict__:  # made when something is served
                 closing.push_async_callback(self.dispatch.close)

@@ -159,8 +159,8 @@ async def test_calls_that_are_refused_though_the_token_works_ask_once_in_minutes
 
 async def looked_again(bench: Bench) -> None:
     """What was refused until now is known, and the clock has had its turn."""
-    await bench.service.refusals.close()
-    await bench.service.checkups.sweep()
+    await bench.service.workspaces.refusals.close()
+    await bench.service.workspaces.checkups.sweep()
 
 
 async def test_where_an_organization_takes_a_workspace_away_its_token_decides(bench: Bench) -> None:
@@ -187,7 +187,7 @@ async def test_clocks_of_several_replicas_ask_once(bench: Bench) -> None:
     others = [(await bench.replica())[0] for _ in range(2)]
     before = await asked(bench)
     await bench.time_passes(DAY_S)
-    await asyncio.gather(*(each.checkups.sweep() for each in others * 3))
+    await asyncio.gather(*(each.workspaces.checkups.sweep() for each in others * 3))
     first = await row(bench)
     assert first is not None
     assert first["refused"] == 0

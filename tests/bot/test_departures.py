@@ -81,7 +81,7 @@ async def test_a_workspace_that_comes_back_before_keeps_its_data(bench: Bench) -
     await bench.install()
     assert await departures(bench) == []
     await bench.time_passes(31 * DAY)
-    assert await bench.service.installs.forget_departed(bench.service.credentials) == 0
+    assert await bench.service.installs.forget_departed(bench.service.workspaces.credentials) == 0
     assert await bench.service.store.read(Select(MESSAGES, {"tenant": HARBOR}))
     await bench.people.post_message("#ads", "@dana", "and the week before?", thread_ts=ts)
     await bench.answer(ts, "#ads", count=2)
@@ -122,7 +122,7 @@ async def test_of_several_clocks_one_deletes(bench: Bench) -> None:
     await bench.service.store.set_clock_offset(timedelta(days=31))
     services = [bench.service, *others]
     with capture_logs() as lines:
-        await asyncio.gather(*(each.installs.forget_departed(each.credentials) for each in services * 2))
+        await asyncio.gather(*(each.installs.forget_departed(each.workspaces.credentials) for each in services * 2))
     assert [line["event"] for line in lines].count("workspace_forgotten") == 1
     assert await left_behind(bench) == {}
 
@@ -148,7 +148,7 @@ async def test_an_hour_after_something_was_kept_the_data_of_a_workspace_that_lef
     event = message_event("hi", ts="1700000000.000001")
     await bench.post_json(envelope(event, team=HARBOR, bot=HARBOR_BOT))
     await bench.time_passes(2 * DAY)
-    await bench.service.installs.forget_departed(bench.service.credentials)
+    await bench.service.installs.forget_departed(bench.service.workspaces.credentials)
     assert (await left_behind(bench))["messages"] == before["messages"]
 
 
@@ -177,7 +177,7 @@ async def test_a_workspace_whose_token_was_lost_is_not_forgotten_until_it_leaves
     event = message_event("hi", ts="1700000000.000001")
     assert (await bench.post_json(envelope(event, team=HARBOR, bot=HARBOR_BOT))).status == 200
     await bench.time_passes(2 * DAY)
-    await bench.service.installs.forget_departed(bench.service.credentials)
+    await bench.service.installs.forget_departed(bench.service.workspaces.credentials)
     assert await store.read(Select(MESSAGES, {"tenant": HARBOR}))
     left = envelope({"type": "app_uninstalled"}, team=HARBOR, bot=HARBOR_BOT)
     assert (await bench.post_json(left)).status == 200

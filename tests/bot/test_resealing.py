@@ -60,7 +60,7 @@ async def test_an_old_key_can_be_retired_after_one_pass(bench: Bench) -> None:
 
 async def test_a_pair_that_is_being_replaced_is_left_to_whoever_replaces_it(bench: Bench) -> None:
     """The new pair takes the place of the old one, which is known by its sealed text."""
-    before, rotation = await row(bench), bench.service.rotation
+    before, rotation = await row(bench), bench.service.workspaces.rotation
     assert await rotation._claimed(before, await bench.service.store.now())
     with capture_logs() as logs:
         assert await resealing(bench).sweep() == 0

@@ -107,7 +107,7 @@ async def test_replicas_that_need_a_token_at_once_refresh_it_once(bench: Bench) 
 async def test_a_refresh_that_another_process_died_in_is_made_a_minute_later(bench: Bench) -> None:
     await bench.time_passes(13 * HOUR)
     claim = await row(bench)
-    assert await bench.service.rotation._claimed(claim, await bench.service.store.now())
+    assert await bench.service.workspaces.rotation._claimed(claim, await bench.service.store.now())
     with pytest.raises(Exception, match="is not refreshed yet"):
         await token(bench.service)
     assert await refreshes(bench) == []
@@ -214,7 +214,7 @@ async def test_whoever_waits_may_be_cut_off_between_slacks_answer_and_the_commit
     await until(claimed, "the refresh to be under way")
     asking.cancel()
     await asyncio.gather(asking, return_exceptions=True)
-    await bench.service.rotation.close()
+    await bench.service.workspaces.rotation.close()
     assert (await row(bench))["refreshing_until"] is None
     await token(bench.service)
     assert await refreshes(bench) == [""]
@@ -248,7 +248,7 @@ async def test_an_install_during_a_refresh_keeps_the_tokens_of_the_install(bench
     stale = await row(bench)
     await bench.install()
     installed = await token(bench.service)
-    rotation: Rotation = bench.service.rotation
+    rotation: Rotation = bench.service.workspaces.rotation
     assert await rotation._stored(stale, {"token": "older"}) == await row(bench)
     assert await token(bench.service) == installed
 

@@ -407,12 +407,12 @@ async def test_one_part_that_can_not_be_closed_keeps_no_other_open(tmp_path: Pat
         async def pacer_closed() -> None:
             closed.append("pacer")
 
-        for part in (service.rotation, service.model, service.dedup):
+        for part in (service.workspaces.rotation, service.model, service.dedup):
             setattr(part, "close", broken)  # noqa: B010 — a typed assignment would say that tests replace it
         setattr(service.pacer, "close", pacer_closed)  # noqa: B010 — as above
         with pytest.raises(ZeroDivisionError):
             await service.close()
         assert closed == ["pacer"]
-        assert service.connections.session().closed
+        assert service.workspaces.connections.session().closed
         with pytest.raises(StoreUnavailableError):
             await service.store.ping()
