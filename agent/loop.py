@@ -11,6 +11,7 @@ from agent.execution import BeforeTool, Execution
 from agent.guidance import Guidance
 from agent.history import History, NoHistory, Recollection
 from agent.inbox import Inbox, Serves
+from agent.lost import Teller, make_lost
 from agent.models.base import Model
 from agent.people import People
 from agent.pictures import Pictures
@@ -36,11 +37,12 @@ class Agent:
 
     turn: Workflow[None, Any]
     notice: Workflow[Any, Any]
+    lost: Workflow[Any, Any] | None = None
 
     @property
     def workflows(self) -> tuple[Workflow[Any, Any], ...]:
         """What an engine has to know."""
-        return (self.turn, self.notice)
+        return (self.turn, self.notice, *((self.lost,) if self.lost else ()))
 
 
 def make_agent(
@@ -58,8 +60,11 @@ def make_agent(
     history: History | None = None,
     pictures: Pictures | None = None,
     serves: Serves | None = None,
+    teller: Teller | None = None,
 ) -> Agent:
-    """Compose the agent. Each part is an ordinary step, testable alone. `pictures`: for a model that can see. Without `serves`, all tenants are."""
+    """Compose the agent. Each part is an ordinary step, testable alone. `pictures`: for a model that can see. Without `serves`, all tenants are.
+    `teller` tells whoever asked alone where an answer can't be posted.
+    """
     inbox = Inbox(store, people, channel, serves=serves)
     reasoning = Reasoning(
         store=store,
@@ -107,7 +112,9 @@ def make_agent(
     apology = step(id="apologise", effect=Effect.RECONCILE, reconcile=apologies.find, retry=DELIVERY_RETRY)(
         apologies.apologise
     )
-    return Agent(turn=turn, notice=workflow(NOTICE).then(apology).commit())
+    lost = make_lost(store, teller) if teller else None
+    notice = workflow(NOTICE, on_failure=lost.id if lost else None).then(apology).commit()
+    return Agent(turn=turn, notice=notice, lost=lost)
 
 
 def is_continued(turn: Turn) -> bool:

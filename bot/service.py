@@ -154,6 +154,7 @@ class Service:
             pictures=Pictures(Transcript(self.store), self.files) if self.sees else None,
             history=SlackHistory(self.clients, self.people, pacer=self.pacer),
             serves=self.clients.serves,
+            teller=self.channel,
         )
 
     def _tools(self) -> Iterable[Tool]:

@@ -1,13 +1,19 @@
 """Words to whoever ordered something for a channel that is lost."""
 
+from agent.lost import TITLE as ANSWER
 from agent.reports import LostPlace
+from bot.render.refusals import LOST
 from bot.render.text import quoted
 
 
 def lost_text(lost: LostPlace) -> str:
     """What happened and how to put it right, as mrkdwn."""
     place = f"<#{lost.channel}>" if lost.channel.startswith(("C", "G")) else "our direct message"
-    said = f"I could not post the {quoted(lost.title).lower()} in {place}: {lost.why}."
+    code = lost.why.removeprefix("Slack: ")  # of an answer no more is known
+    why = LOST.get(code, lost.why)
+    said = f"I could not post the {quoted(lost.title).lower()} in {place}: {why}."
+    if lost.title == ANSWER:
+        return f"{said} Invite me there with `/invite` and ask again, or ask me here."
     if not lost.recurring:
         return f"{said} Invite me there with `/invite` and order it again, or order it somewhere else."
     return (

@@ -3,9 +3,12 @@
 import pytest
 
 from agent.reports import ReportRequest
+from agent.stops import Stopper
+from agent.thread import Thread
 from bot.emulator.workspace import Channel
 from bot.render.refusals import DENIED, LOST
 from tests.bot.bench import BOT, NORTHWIND, Bench
+from tests.bot.listening import Listener
 from tests.waiting import until
 from workflows import Schedule
 from workflows.storage.base import Firing
@@ -204,3 +207,46 @@ async def test_a_report_that_can_not_be_posted_is_told_to_whoever_ordered_it(ben
     await bench.idle()
     [words] = await told(bench)
     assert "order it again" in words
+
+
+@pytest.mark.parametrize("lose", [archived, removed])
+async def test_whoever_asked_is_told_alone_where_their_answer_can_not_be_posted_any_more(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, lose: object
+) -> None:
+    """The channel is lost in mid-turn: each of those whose words it worked on, once; whoever only talked there, not."""
+    listener = Listener()
+    monkeypatch.setattr(bench.service.model, "stream", listener.stream)
+    listener.gate.clear()
+    ts = await bench.people.post_message("#campaigns", "@ada", "@Threadline which campaigns do we have?")
+    second = await bench.people.post_message("#campaigns", "@ben", "@Threadline and which are paused?", thread_ts=ts)
+    await bench.settled(ts=second)
+    await until(lambda: bool(listener.requests), "the model to be asked")
+    assert callable(lose)
+    lose(bench)
+    listener.gate.set()
+
+    async def known() -> bool:
+        return bool(await told(bench))
+
+    await until(known, "the word to whoever asked")
+    await bench.idle()
+    [words] = await told(bench)
+    assert "could not post the answer" in words
+    assert ("it is archived" if lose is archived else "not a member of it") in words
+    assert "ask me here" in words
+    taken = {each.author.id for each in listener.requests[-1].messages if each.author and each.role == "user"}
+    assert len(await told(bench, "@ben")) == ("U0BEN" in taken)
+
+
+async def test_of_a_turn_that_people_stopped_nobody_is_told(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    listener = Listener()
+    monkeypatch.setattr(bench.service.model, "stream", listener.stream)
+    listener.gate.clear()
+    ts = await bench.asked("@Threadline which campaigns do we have?")
+    await until(lambda: bool(listener.requests), "the model to be asked")
+    removed(bench)
+    thread = Thread(tenant=NORTHWIND, channel="C0CAMPAIGNS", root=ts)
+    service = bench.service
+    await Stopper(service.engine, turn=service.agent.turn.id).stop(thread, message_id=ts, by="U0ADA")
+    await bench.idle()
+    assert await told(bench) == []
