@@ -1,6 +1,7 @@
 """Request bodies: JSON or a form, read once into an envelope that any store can keep and any listener can read."""
 
 import json
+import math
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -62,6 +63,8 @@ def _cleaned(value: Any, depth: int) -> Any:
         raise MalformedBodyError("nested too deeply")
     if isinstance(value, str):
         return storable(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        raise MalformedBodyError("a number that is none")  # Python's parser takes NaN and 1e999, and no other does
     if isinstance(value, list):
         return [_cleaned(each, depth - 1) for each in value]
     if isinstance(value, dict):

@@ -31,7 +31,12 @@ def notice(title: str, text: str) -> View:
 def refilled(view: View, note: str) -> View:
     """A form that was submitted, to be shown again as it was filled in, below what there is to say about it."""
     kept = ("type", "callback_id", "title", "submit", "close", "private_metadata")
-    blocks = [block for block in view.get("blocks") or () if block.get("block_id") != NOTE]
+    given = view.get("blocks")
+    blocks = [
+        each
+        for each in (given if isinstance(given, list) else ())
+        if isinstance(each, dict) and each.get("block_id") != NOTE
+    ]
     said = {**words(note), "block_id": NOTE}
     return {
         **{name: view[name] for name in kept if name in view},
@@ -44,8 +49,7 @@ def _filled(view: View, block: Block) -> Block:
     element = block.get("element")
     if block.get("type") != "input" or not isinstance(element, dict):
         return block
-    values = (view.get("state") or {}).get("values") or {}
-    state = dict((values.get(block.get("block_id")) or {}).get(element.get("action_id")) or {})
+    state = _state(view, str(block.get("block_id")), str(element.get("action_id")))
     first = {"initial_value": state.get("value"), "initial_users": state.get("selected_users")}
     bare = {name: value for name, value in element.items() if name not in first}
     return {**block, "element": {**bare, **{name: value for name, value in first.items() if value}}}
@@ -85,9 +89,12 @@ def people_of(view: View, block_id: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(map(str, chosen))) if isinstance(chosen, list) else ()
 
 
-def _state(view: View, block_id: str) -> dict[str, Any]:
-    values = (view.get("state") or {}).get("values") or {}
-    return dict((values.get(block_id) or {}).get("value") or {})
+def _state(view: View, block_id: str, action_id: str = "value") -> dict[str, Any]:
+    """What was filled into a field; nothing where the view is none of Slack's."""
+    found: Any = view
+    for name in ("state", "values", block_id, action_id):
+        found = found.get(name) if isinstance(found, dict) else None
+    return found if isinstance(found, dict) else {}
 
 
 def _input(block_id: str, label: str, element: Block, hint: str) -> Block:

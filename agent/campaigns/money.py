@@ -26,13 +26,15 @@ def format_micros(micros: int, currency: str) -> str:
 def plain_digits(number: str) -> str:
     """A number as people write it, "1,250.50" or "1.250,50", as a decimal number.
 
-    A single separator with three digits after it groups thousands; with any other count of digits it is the decimal point.
+    A single separator with three digits after it groups thousands, unless there is nothing to group ("0.001"); with any other count of digits
+    it is the decimal point.
     """
     separators = re.findall(r"[.,]", number)
     if not separators:
         return number
     whole, _, tail = number.rpartition(separators[-1])
-    if len(set(separators)) == 1 and (len(separators) > 1 or len(tail) == 3):
+    grouped = len(separators) > 1 or (len(tail) == 3 and not whole.startswith("0"))
+    if len(set(separators)) == 1 and grouped:
         whole, tail = number, ""
     return re.sub(r"[.,]", "", whole) + (f".{tail}" if tail else "")
 

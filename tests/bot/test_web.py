@@ -20,6 +20,8 @@ from bot.emulator.signing import signature_headers
 from bot.installs import KEPT_EVENTS
 from bot.logs import library_lines
 from bot.service import Service
+from bot.settings_dialog import SETTINGS
+from bot.views import refilled
 from tests.bot.bench import CLIENT_SECRET, HARBOR, NORTHWIND, SECRET, TOKEN, Bench, envelope, message_event
 from tests.servers import PostgresServer
 from tests.waiting import until
@@ -78,6 +80,37 @@ async def test_a_signed_body_that_is_no_json_object_is_400(bench: Bench, body: b
 )  # fmt: skip
 async def test_a_signed_form_that_is_neither_a_payload_nor_a_command_is_400(bench: Bench, body: bytes) -> None:
     assert (await bench.post(body, content_type=FORM)).status in ((400, 401) if b"\xff" in body else (400,))
+
+
+@BOTH
+async def test_a_number_that_no_other_parser_takes_is_400_also_where_nobody_is_known(bench: Bench) -> None:
+    event = message_event("hi", ts="1.1", extra={"deep": ["NUMBER"]})
+    for team in (NORTHWIND, HARBOR):
+        for number in ("NaN", "Infinity", "-Infinity", "1e999", "1" + "0" * 5_000):
+            body = json.dumps(envelope(event, team=team)).replace('"NUMBER"', number)
+            assert (await bench.post(body.encode())).status == 400
+
+
+async def test_a_view_that_is_none_of_slacks_is_no_fault_of_ours(bench: Bench) -> None:
+    block = {"type": "input", "block_id": "spend_cap", "element": {"action_id": "value"}}
+    states: list[Any] = [5, [], "x", {"values": 5}, {"values": []}, {"values": {"spend_cap": 5}}]
+    given: list[Any] = [
+        [block],
+        5,
+        [5],
+        [{**block, "block_id": []}],
+        [{**block, "element": {"action_id": {}}}],
+        [{**block, "element": 5}],
+    ]
+    for state in [*states, {"values": {"spend_cap": {"value": 5}}}]:
+        for blocks in given:
+            view = {"type": "modal", "callback_id": SETTINGS, "private_metadata": "", "blocks": blocks, "state": state}
+            payload = {
+                "type": "view_submission", "team": {"id": NORTHWIND}, "user": {"id": "U0ADA", "team_id": NORTHWIND},
+                "api_app_id": "A0THREADLINE", "view": view,
+            }  # fmt: skip
+            assert (await bench.post_form(payload=json.dumps(payload))).status < 500
+            assert refilled(view, "once more")["blocks"]
 
 
 @pytest.mark.parametrize("depth", [99, 101, 900, 5_000, 100_000])

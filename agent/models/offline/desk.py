@@ -16,7 +16,7 @@ from agent.models.base import Message, ToolCall, ToolResult
 from agent.window import LOST
 
 OutcomeKind = Literal["done", "waiting", "interrupted", "error", "refused"]
-_REFUSED = frozenset({"denied", "blocked", "rejected", "refused", "expired", "stopped", "cancelled"})
+_REFUSED = frozenset({"denied", "blocked", "rejected", "refused", "expired", "stopped"})
 LIST = "list_campaigns"
 ASKED_BY = "asked_by"
 

@@ -58,7 +58,24 @@ def test_amounts_are_read_as_people_write_them(text: str, euros: str) -> None:
     assert read_amount(text, "EUR") == int(float(euros) * 1_000_000)
 
 
-@pytest.mark.parametrize("text", ["", "a lot", "-3", "1e5", "600 USD", "12..3", "0", "NaN", "10.005,123", "5%"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "a lot",
+        "-3",
+        "1e5",
+        "600 USD",
+        "12..3",
+        "0",
+        "NaN",
+        "0.001",
+        "0,001",
+        "00.001",
+        "10.005,123",
+        "5%",
+    ],
+)
 def test_what_people_write_that_is_no_amount_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"amount|finer|above zero"):
         read_amount(text, "EUR")

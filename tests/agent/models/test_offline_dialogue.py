@@ -334,6 +334,12 @@ async def test_whatever_help_suggests_is_understood_as_the_first_words_too(world
     assert dialogue.calls or "Subject:" in answer
 
 
+@pytest.mark.parametrize("status", ["cancelled", "ended", "deleted"])
+async def test_a_summary_that_was_cancelled_is_said_to_be_so(world: World, status: str) -> None:
+    dialogue = Dialogue(world, extra=EXTRA_TOOLS, script={"cancel_schedule": [{"status": status}]})
+    assert "The summary is cancelled." in await dialogue.say("cancel the monday summary")
+
+
 async def test_schedules_are_listed_in_words_and_in_their_own_time(world: World) -> None:
     entry = {
         "name": "summary:C1",
