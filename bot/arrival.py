@@ -13,6 +13,7 @@ from slack_sdk.oauth.installation_store.models.installation import Installation
 from agent.channel import DELIVERY_RETRY
 from bot.ingress import Ingress
 from bot.installs import Installs, tenant_of_installation
+from bot.takeover import Takeover
 from bot.welcome import Welcome
 from workflows import Effect, Engine, StepContext, Workflow, step, workflow
 from workflows.storage import StoreUnavailableError
@@ -33,11 +34,14 @@ class Arrived(BaseModel):
 class Arrival:
     """The workflow, and what starts it."""
 
-    def __init__(self, engine: Engine, installs: Installs, ingress: Ingress, welcome: Welcome) -> None:
+    def __init__(
+        self, engine: Engine, installs: Installs, ingress: Ingress, welcome: Welcome, takeover: Takeover
+    ) -> None:
         self._engine = engine
         self._installs = installs
         self._ingress = ingress
         self._welcome = welcome
+        self._takeover = takeover
         replaying = step(id="replay", effect=Effect.IDEMPOTENT, retry=DELIVERY_RETRY)(self._replay)
         greeting = step(id="greet", effect=Effect.IDEMPOTENT, retry=DELIVERY_RETRY)(self._greet)
         self.workflow: Workflow[Arrived, Arrived] = workflow("arrival").then(replaying).then(greeting).commit()
@@ -65,6 +69,8 @@ class Arrival:
 
     async def _replay(self, arrived: Arrived, ctx: StepContext) -> Arrived:
         self._installs.refresh(ctx.tenant)  # this process may have a token from before
+        if ctx.tenant.startswith("E"):  # as all organizations' ids do
+            await self._takeover.begin_all(ctx.tenant)
         await self._ingress.replay(ctx.tenant)
         return arrived
 

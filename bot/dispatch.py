@@ -13,15 +13,17 @@ from bot.bodies import Envelope
 from bot.bolt import AGAIN
 from bot.broadcasts import quiet_answer
 from bot.clients import Clients, CredentialsUnavailableError
-from bot.events import kind_of, tenant_of
+from bot.events import LEAVING, as_org, kind_of, org_of, tenant_of
 from bot.ingress import Ingress
+from bot.takeover import Takeover
 from workflows.storage import StoreUnavailableError
 
 
 class Dispatch:
     """Answers envelopes that are Slack's for certain: events, commands and interactions."""
 
-    def __init__(self, bolt: AsyncApp, clients: Clients, ingress: Ingress) -> None:
+    def __init__(self, bolt: AsyncApp, clients: Clients, ingress: Ingress, takeover: Takeover) -> None:
+        self._takeover = takeover
         self._bolt = bolt
         self._clients = clients
         self._ingress = ingress
@@ -62,8 +64,17 @@ class Dispatch:
             if not tenant:
                 return BoltResponse(status=200)
             if await self._clients.known(tenant) is None:
-                await self._ingress.hold(tenant, envelope)
-                return BoltResponse(status=200)
+                if (
+                    not (org := org_of(envelope))
+                    or kind_of(envelope) in LEAVING
+                    or await self._clients.known(org) is None
+                ):
+                    await self._ingress.hold(tenant, envelope)
+                    return BoltResponse(status=200)
+                envelope = as_org(envelope, org)
+            elif tenant == org_of(envelope):
+                # One that was added to the organization's installation after that was made.
+                await self._takeover.begin(tenant, str(envelope.get("team_id") or ""))
         return await self._dispatched(envelope, headers)
 
     async def _dispatched(self, envelope: Envelope, headers: Mapping[str, Any]) -> BoltResponse:

@@ -122,6 +122,21 @@ def tenant_of(envelope: Envelope) -> str:
     return next((name for name in names if _fits(name, _ID)), "")
 
 
+def org_of(envelope: Envelope) -> str:
+    """The organization of the workspace that an event is of; empty where it names none."""
+    authorizations = envelope.get("authorizations")
+    first = _mapping(authorizations[0]) if isinstance(authorizations, list) and authorizations else {}
+    names = [source.get("enterprise_id") for source in (first, envelope)]
+    return next((str(name) for name in names if _fits(name, _ID)), "")
+
+
+def as_org(envelope: Envelope, org: str) -> Envelope:
+    """An event of a workspace, as its organization's installation gets it."""
+    authorizations = envelope.get("authorizations")
+    first = _mapping(authorizations[0]) if isinstance(authorizations, list) and authorizations else {}
+    return {**envelope, "authorizations": [{**first, "enterprise_id": org, "is_enterprise_install": True}]}
+
+
 def kind_of(envelope: Envelope) -> Any:
     """The event's type, a string in every event of Slack's."""
     return _mapping(envelope.get("event")).get("type")

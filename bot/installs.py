@@ -149,18 +149,29 @@ class Installs:
         rows = await self._store.read(Select(INSTALLATIONS, {"tenant": tenant, "removed_at": None}))
         if not self._stand_on(rows, token):
             return
-        leaving = await self._departures.left(tenant), Delete(CHECKUPS, {"workspace": tenant})
         if not rows:
-            await self._store.write(*leaving)
+            await self._store.write(*await self._leaving(tenant))
             return
+        await self._retired(rows[0])
+
+    async def retire(self, tenant: str) -> None:
+        """The same, whatever its token is. Raises StoreUnavailableError."""
+        for row in await self._store.read(Select(INSTALLATIONS, {"tenant": tenant, "removed_at": None})):
+            await self._retired(row)
+
+    async def _leaving(self, tenant: str) -> tuple[Write, Write]:
+        return await self._departures.left(tenant), Delete(CHECKUPS, {"workspace": tenant})
+
+    async def _retired(self, row: dict[str, Any]) -> None:
+        tenant = row["tenant"]
         values = {
             "removed_at": await self._store.now(),
             "token": self._keyring.seal("", tenant=tenant, column="token"),
             "refresh_token": "",
             "expires_at": None,
         }
-        same = {"tenant": tenant, "removed_at": None, "token": rows[0]["token"]}
-        await self._store.write(Update(INSTALLATIONS, same, values), *leaving)
+        same = {"tenant": tenant, "removed_at": None, "token": row["token"]}
+        await self._store.write(Update(INSTALLATIONS, same, values), *await self._leaving(tenant))
         self._known.pop(tenant, None)
         structlog.get_logger().info("app_uninstalled", tenant=tenant)
 

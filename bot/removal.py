@@ -27,6 +27,12 @@ class Removal:
             tenant
         )  # what began meanwhile, such as a turn for what had waited for one that was stopped
 
+    async def replaced(self, tenant: str) -> None:
+        """The same for one whose organization has the app now, whatever its token is. Raises StoreUnavailableError."""
+        await self.stop_work(tenant)
+        await self._installs.retire(tenant)
+        await self.stop_work(tenant)
+
     async def stop_work(self, tenant: str) -> None:
         """End what is done for a tenant. What begins after that finds the app gone. Raises StoreUnavailableError."""
         # First: the end of one would begin a turn.

@@ -51,6 +51,7 @@ from bot.render import SlackChannel
 from bot.settings import Settings
 from bot.settings_dialog import SettingsDialog
 from bot.sockets import Sockets
+from bot.takeover import Takeover
 from bot.thread_commands import ThreadCommands
 from bot.web import SlackRoutes, make_web
 from bot.welcome import Welcome
@@ -126,9 +127,10 @@ class Service:
             self.engine, self.agent, self.clients, self.dedup, self.installs, removal=self.workspaces.removal, checkups=self.workspaces.checkups,
             commands=in_threads, home=self.home, people=self.people,
         )  # fmt: skip
-        self.arrival = Arrival(self.engine, self.installs, self.ingress, welcome)
+        self.takeover = Takeover(self.engine, self.installs, self.clients, self.channel, self.workspaces.removal)
+        self.arrival = Arrival(self.engine, self.installs, self.ingress, welcome, self.takeover)
         self.engine.add(
-            *self.agent.workflows, *self.reports.workflows, *in_threads.workflows, self.arrival.workflow, welcome.workflow,
+            *self.agent.workflows, *self.reports.workflows, *in_threads.workflows, self.arrival.workflow, self.takeover.workflow, welcome.workflow,
             self.forgetting.workflow,
         )  # fmt: skip
 
@@ -231,7 +233,7 @@ class Service:
             home=self.home,
             ratings=Ratings(self.engine, self.dialogs),
         )
-        return Dispatch(bolt, self.clients, self.ingress)
+        return Dispatch(bolt, self.clients, self.ingress, self.takeover)
 
     def _oauth(self) -> InstallFlow | None:
         return make_flow(self.settings, self.store, self.arrival.install) if self.settings.slack_client_id else None

@@ -9,7 +9,7 @@ import pytest
 from bot.installs import INSTALLATIONS
 from tests.bot.bench import Bench
 from tests.waiting import until
-from workflows.storage import Select
+from workflows.storage import Insert, Select
 
 ORG, EUROPE, ASIA = "E0MERIDIAN", "T0MERIDIANEU", "T0MERIDIANAS"
 QUESTION = "how did Brand Search do last week?"
@@ -104,3 +104,75 @@ async def test_an_event_without_a_workspace_belongs_to_the_organization(bench: B
     assert (await bench.post(json.dumps(envelope).encode())).status == 200
     await bench.answer(ts, "dm:@kenji")
     assert {run.tenant for run in await bench.idle(ORG)} == {ORG}
+
+
+async def took_over(bench: Bench) -> None:
+    async def ended() -> bool:
+        return not await bench.service.installs.installed(EUROPE)
+
+    await until(ended, "the organization to take the workspace over")
+    await bench.idle(ORG)
+    await bench.idle(EUROPE)
+
+
+async def test_an_organization_that_installs_goes_on_with_what_a_workspace_had_begun(bench: Bench) -> None:
+    await installed(bench, EUROPE)
+    await bench.people.command("#launches", "@noor", "/summaries", "every monday 9:00")
+    ts = await asked(bench, "#launches", "@noor")
+    await bench.answer(ts, "#launches")
+    await installed(bench)
+    await took_over(bench)
+    told = await bench.people.command("#launches", "@noor", "/summaries", "")
+    assert "09:00 on Monday" in told["response"]["text"]
+    await bench.people.post_message("#launches", "@noor", "and the week before?", thread_ts=ts)
+    await bench.answer(ts, "#launches", count=2)
+    await bench.idle(ORG)
+    await bench.time_passes(7 * 86_400)
+
+    async def posted() -> bool:
+        return any("Weekly summary" in each["plain"] for each in await bench.people.messages("#launches"))
+
+    await until(posted, "the summary")
+    await bench.idle(ORG)
+    assert [run.workflow for run in await bench.service.engine.runs(tenant=EUROPE) if run.workflow == "summary"] == []
+    summaries = [each for each in await bench.people.messages("#launches") if "Weekly summary" in each["plain"]]
+    assert len(summaries) == 1
+
+
+async def test_a_card_of_a_workspace_that_was_taken_over_can_not_be_clicked_any_more(bench: Bench) -> None:
+    await installed(bench, EUROPE)
+    ts = await asked(bench, "#launches", "@noor", "pause Brand Search")
+
+    async def card() -> bool:
+        return any("[Approve]" in each["plain"] for each in await bench.replies(ts, "#launches"))
+
+    await until(card, "a card")
+    await bench.idle(EUROPE)
+    await installed(bench)
+    await took_over(bench)
+    assert not await card()
+
+
+async def test_a_workspace_that_comes_to_an_organizations_installation_later_is_taken_over(bench: Bench) -> None:
+    """Slack adds the app to none of an organization's workspaces by itself; and a workspace's own events may still be on their way."""
+    await installed(bench)
+    await bench.idle(ORG)
+    [row] = await bench.service.store.read(Select(INSTALLATIONS, {"tenant": ORG}))
+    before = {
+        **row,
+        "tenant": EUROPE,
+        "token": bench.service.installs._keyring.seal("xoxb-1", tenant=EUROPE, column="token"),
+    }
+    await bench.service.store.write(Insert(INSTALLATIONS, before))
+    await bench.answer(await asked(bench, "#launches", "@noor"), "#launches")
+    await took_over(bench)
+    ts = await bench.people.post_message("dm:@noor", "@noor", "hello")
+    event = {"type": "message", "channel": "D0NOOR", "channel_type": "im", "user": "U0NOOR", "text": QUESTION}
+    late = {
+        "type": "event_callback", "team_id": EUROPE, "enterprise_id": ORG, "api_app_id": "A0THREADLINE", "event_id": "Ev2", "event_time": 1,
+        "authorizations": [{"enterprise_id": ORG, "team_id": EUROPE, "user_id": "U0THREADMERIDIAN", "is_enterprise_install": False}],
+        "event": {**event, "ts": ts, "event_ts": ts},
+    }  # fmt: skip
+    assert (await bench.post(json.dumps(late).encode())).status == 200
+    await bench.answer(ts, "dm:@noor")
+    assert await bench.service.installs.kept(EUROPE) == {}
