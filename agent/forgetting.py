@@ -3,6 +3,7 @@
 from datetime import datetime
 from uuid import uuid5
 
+import structlog
 from pydantic import BaseModel, ConfigDict
 
 from agent import approvals
@@ -13,11 +14,17 @@ from agent.messages import MESSAGES, PARTICIPATION, Transcript
 from agent.stops import LIVE, STOPS, Stopper
 from workflows import Effect, Engine, FailedRun, Retry, Run, StepContext, Workflow, step, workflow
 from workflows.ids import NAMESPACE
+from workflows.pubsub import PubSubUnavailableError
+from workflows.pubsub.hints import run_topic
 from workflows.storage import Delete, Is, Select
-from workflows.storage.tables import APPROVALS, DEAD_SIGNALS
+from workflows.storage.tables import APPROVALS, DEAD_SIGNALS, RUNS
 
 PATIENCE = Retry(times=60, base=0.1, cap=10)
 """For work that was told to stop: it ends within moments, or when a dead worker's lease has run out."""
+
+
+PATIENT_TRIES = 20
+"""Tries that wait for the bus."""
 
 
 class StillWorkingError(Exception):
@@ -56,7 +63,7 @@ class Forgetting:
             .then(step(id="look", effect=Effect.READ)(self._look))
             .then(step(id="stop", effect=Effect.IDEMPOTENT)(self._stop))
             .then(step(id="wait", effect=Effect.READ, retry=PATIENCE)(self._wait))
-            .then(step(id="delete", effect=Effect.IDEMPOTENT)(self._delete))
+            .then(step(id="delete", effect=Effect.IDEMPOTENT, retry=PATIENCE)(self._delete))
             .commit()
         )
 
@@ -100,10 +107,26 @@ class Forgetting:
         whole = [await self._store.run(run.run_id, tenant=tenant) for run in live]
         return [FailedRun.model_validate_json(run.input).key for run in whole if run is not None and run.input]
 
+    async def _erase(self, place: Place, ctx: StepContext) -> None:
+        """What the bus still holds of the channel: events of its threads, and what was said in them as it came.
+
+        Before the rows, which name the topics. A bus that stays away forgets them by itself within the hour, and holds up nothing.
+        """
+        rows = await self._store.read(Select(RUNS, {"tenant": ctx.tenant, "key": Is("starts with", place.under)}))
+        topics = {run_topic(ctx.tenant, row["run_id"], key) for row in rows for key in (row["key"], None)}
+        try:
+            for topic in sorted(topics):
+                await self._engine.pubsub.erase(topic)
+        except PubSubUnavailableError as error:
+            if ctx.attempt <= PATIENT_TRIES:
+                raise
+            structlog.get_logger().warning("topics_not_erased", tenant=ctx.tenant, error=str(error))
+
     async def _delete(self, place: Place, ctx: StepContext) -> int:
         here, past = Is("starts with", place.under), Is("<=", place.asked_at)
         # Last, since it is where the threads are counted, also after a half-done deletion.
         threads = {"tenant": ctx.tenant, "thread": here, "since": past}
+        await self._erase(place, ctx)
         count = len(await self._store.read(Select(PARTICIPATION, threads)))
         await self._store.write(
             Delete(MESSAGES, {"tenant": ctx.tenant, "thread": here, "at": past}),

@@ -9,6 +9,7 @@ from bot.commands.threadline import FORGETTING
 from tests.bot.bench import NORTHWIND, Bench
 from tests.bot.test_approvals import approval_id, ask_for, changes, clickable
 from tests.waiting import until
+from workflows.pubsub import Event, PubSubUnavailableError
 from workflows.storage import Select
 from workflows.storage.tables import APPROVALS, RUNS, STEPS
 
@@ -74,6 +75,48 @@ async def test_work_under_way_ends_first_and_leaves_nothing_behind(bench: Bench)
     assert await remains(bench) == {}
     assert await bench.service.store.read(Select(MESSAGES, {"tenant": NORTHWIND})) == []
     assert (await bench.people.status("#campaigns", root))["status"] == ""
+
+
+@BOTH
+async def test_nothing_of_it_is_left_on_the_bus(bench: Bench) -> None:
+    """The answer went over it as it came, and a topic lives for an hour."""
+    root = await bench.asked("@Threadline how did Brand Search do last week?")
+    await bench.answer(root)
+    other = await bench.asked("@Threadline how did Brand Search do last week?", channel="#general")
+    await bench.answer(other, "#general")
+    await bench.idle()
+    here, elsewhere = (f"{NORTHWIND}:thread:{place}" for place in (f"C0CAMPAIGNS:{root}", f"C0GENERAL:{other}"))
+    assert "Brand Search" in await on_the_bus(bench, here)
+    await forget(bench)
+    assert await on_the_bus(bench, here) == ""
+    assert "Brand Search" in await on_the_bus(bench, elsewhere)
+
+
+async def on_the_bus(bench: Bench, topic: str) -> str:
+    """The words that went over a topic as they came."""
+    heard: list[str] = []
+
+    async def hear(event: Event) -> None:
+        heard.append(str(event.data.get("text", "")))
+
+    bus = bench.service.engine.pubsub
+    subscription = await bus.subscribe(topic, hear, after="0")
+    await bus.flush()
+    await bus.unsubscribe(subscription)
+    return "".join(heard)
+
+
+async def test_a_bus_that_is_away_holds_no_forgetting_up(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def away(topic: str) -> None:
+        raise PubSubUnavailableError("Redis does not answer")
+
+    monkeypatch.setattr(bench.service.engine.pubsub, "erase", away)
+    monkeypatch.setattr("agent.forgetting.PATIENT_TRIES", 2)
+    root = await bench.asked(f"@Threadline how did {WORD} do last week?")
+    await bench.answer(root)
+    await bench.idle()
+    assert await forget(bench) == "1 conversation was forgotten."
+    assert await remains(bench) == {}
 
 
 async def test_what_is_said_afterwards_is_answered_and_kept(bench: Bench) -> None:

@@ -10,6 +10,7 @@ import structlog
 
 from tests.waiting import Seen, until
 from workflows.pubsub import Bus, DeadLetter, Event, MemoryPubSub, PubSub, RedisPubSub
+from workflows.pubsub.log import position
 from workflows.pubsub.member import GroupMember
 from workflows.pubsub.subscription import Subscriber
 
@@ -693,6 +694,72 @@ async def test_a_single_group_topic_keeps_nothing_that_was_handled(bus: Bus) -> 
     await bus.subscribe("wake", replay, after="0")
     await bus.flush()
     assert replay.types == []
+
+
+# -- erasing ---------------------------------------------------------------------------------------------------------------
+
+
+async def replayed(bus: Bus, *, topic: str = TOPIC, after: str = "0") -> list[str]:
+    replay = Seen()
+    subscription = await bus.subscribe(topic, replay, after=after)
+    await bus.flush()
+    await bus.unsubscribe(subscription)
+    return replay.types
+
+
+async def test_what_was_erased_is_read_by_nobody_and_offsets_go_on(bus: Bus) -> None:
+    last = (await publish(bus, "a", "b"))[-1]
+    await publish(bus, "other", topic="T1:run:other")
+    await bus.erase(TOPIC)
+    assert [each for each in await replayed(bus) if each != "gap"] == []
+    assert await replayed(bus, topic="T1:run:other") == ["other"]
+    [after] = await publish(bus, "c")
+    assert position(after) > position(last)
+    assert (await replayed(bus))[-1] == "c"
+    assert await replayed(bus, after=last) == ["gap", "c"]
+
+
+async def test_erasing_leaves_subscribers_where_they_are(bus: Bus) -> None:
+    seen = Seen()
+    await bus.subscribe(TOPIC, seen)
+    await publish(bus, "a")
+    await seen.reach(1)
+    await bus.erase(TOPIC)
+    await publish(bus, "b")
+    await until(lambda: "b" in seen.types, "what came after")
+    assert [each for each in seen.types if each != "gap"] == ["a", "b"]
+
+
+async def test_a_group_has_nothing_to_do_with_what_was_erased(world: World) -> None:
+    """Neither with what it was given and has not finished, nor with what waited for it, nor with what it gave up on."""
+    bus = world.bus()
+
+    async def fail(event: Event) -> None:
+        raise ValueError("never")
+
+    failing = await bus.subscribe(TOPIC, fail, group="g")
+    await publish(bus, "bad")
+
+    async def given_up() -> bool:
+        return bool(await bus.dead_letters(TOPIC))
+
+    await until(given_up, "a dead letter")
+    await publish(bus, "pending")
+    await crash(failing)
+    await publish(bus, "waiting")
+    await bus.erase(TOPIC)
+    assert await bus.dead_letters(TOPIC) == []
+    seen = Seen()
+    await bus.subscribe(TOPIC, seen, group="g")
+    await publish(bus, "new")
+    await seen.reach(1)
+    assert seen.types == ["new"]
+
+
+async def test_erasing_what_is_not_there_does_nothing(bus: Bus) -> None:
+    await bus.erase(TOPIC)
+    await bus.erase(TOPIC)
+    assert await replayed(bus) == []
 
 
 # -- what is refused -------------------------------------------------------------------------------------------------------

@@ -110,6 +110,13 @@ class PubSub(Protocol):
         """Forget a dead letter: nobody will handle it. Raises as `redrive` does."""
         ...
 
+    async def erase(self, topic: str) -> None:
+        """Forget all that is in a topic and its dead letters, for good. Subscriptions stay, and offsets go on from where they were.
+
+        A reader that had not seen all of it is told of a gap; a group has nothing of it to do any more. Raises PubSubUnavailableError.
+        """
+        ...
+
     async def close(self) -> None:
         """Stop all subscriptions and free the connections."""
         ...

@@ -100,6 +100,11 @@ class Bus:
         """Forget a dead letter: nobody will handle it. Raises as `redrive` does."""
         await self._log.drop(letter)
 
+    async def erase(self, topic: str) -> None:
+        """Forget all that is in a topic and its dead letters, for good. Raises PubSubUnavailableError."""
+        _check("topic", topic)
+        await self._log.erase(topic)
+
     def _subscriber(self, topic: str, handler: Handler, group: str | None, after: Offset | None) -> Subscriber:
         if group is None:
             return FanOut(self._log, topic, handler, after=after, policy=self._policy)

@@ -106,6 +106,10 @@ class Log(Protocol):
         """Forget it. Raises LookupError if it is no dead letter any more."""
         ...
 
+    async def erase(self, topic: str) -> None:
+        """Delete its entries, what is pending of them and its dead letters; the next offset is later than any of them."""
+        ...
+
     async def watch(self, topic: str, wake: Wake, *, after: Offset) -> None:
         """Call `wake` soon after each entry that comes after `after`."""
         ...

@@ -169,6 +169,16 @@ class MemoryLog:
         data = encode(letter.topic, letter.event, max_bytes=self._policy.max_bytes)
         return self._append(letter.topic, _Stored(letter.event.type, data, letter.group))
 
+    async def erase(self, topic: str) -> None:
+        self._letters = [letter for letter in self._letters if letter.topic != topic]
+        state = self._topics.get(topic)
+        if state is None:
+            return
+        self._delete(state, list(state.order))
+        for group in state.groups.values():
+            group.pending.clear()
+            group.delivered = state.last
+
     async def watch(self, topic: str, wake: Wake, *, after: Offset) -> None:
         self._watchers.setdefault(topic, []).append(wake)
 

@@ -249,6 +249,25 @@ return #pending
 """
 )
 
+ERASE = (
+    _PRELUDE
+    + """
+-- KEYS[2]: dead letters. An emptied stream keeps its newest id, so that no offset comes twice.
+redis.call('DEL', KEYS[2])
+if redis.call('EXISTS', key) == 0 then return 0 end
+for _, raw in ipairs(redis.call('XINFO', 'GROUPS', key)) do
+  local group = map(raw).name
+  local pending = redis.call('XPENDING', key, group, '-', '+', 1000)
+  while #pending > 0 do
+    for _, held in ipairs(pending) do redis.call('XACK', key, group, held[1]) end
+    pending = redis.call('XPENDING', key, group, '-', '+', 1000)
+  end
+  redis.call('XGROUP', 'SETID', key, group, '$')
+end
+return redis.call('XTRIM', key, 'MAXLEN', 0)
+"""
+)
+
 POKE = (
     _PRELUDE
     + """

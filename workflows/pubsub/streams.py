@@ -124,6 +124,9 @@ class StreamLog:
         if not await self._run(scripts.DROP, letter.topic, letter.group, letter.event.offset):
             raise gone(letter)
 
+    async def erase(self, topic: str) -> None:
+        await self._run(scripts.ERASE, topic)
+
     async def watch(self, topic: str, wake: Wake, *, after: Offset) -> None:
         await self._reader(topic).watch(self._key(topic), wake, after=after)
 
