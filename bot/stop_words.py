@@ -10,11 +10,13 @@ import unicodedata
 LONGEST = 100
 """Characters. Whoever says no more than the word needs fewer."""
 _EMOJI = re.compile(r":[a-z0-9_+'-]+:", re.IGNORECASE)
+_NEGATION = re.compile(r"\bno[\s*_~`]+\w", re.IGNORECASE)
+"""In Spanish it negates the word it stands before: "no pare" asks to go on. Set off ("no, stop"), it is an answer of its own."""
 
 
 def is_stop(text: str) -> bool:
     """Whether a text says to stop and nothing more."""
-    if len(text) > LONGEST:
+    if len(text) > LONGEST or _NEGATION.search(text):
         return False
     words = _folded(_EMOJI.sub(" ", text)).split()
     return any(word in _STOP for word in words) and all(word in _STOP or word in _BESIDE for word in words)
