@@ -142,7 +142,7 @@ class Channel(Protocol):
     """One chat system. Every operation raises `ChannelUnavailableError` when it should be tried again later."""
 
     async def working(self, thread: Thread, text: str, *, about: str = "") -> None:
-        """Show that the agent works on it; a conversation that begins is called `about`. Best effort."""
+        """Show that the agent works on it; `about`: a turn begins, in a conversation called so. Best effort."""
         ...
 
     def stream(

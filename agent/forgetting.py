@@ -19,8 +19,8 @@ from workflows.pubsub.hints import run_topic
 from workflows.storage import Delete, Is, Select
 from workflows.storage.tables import APPROVALS, DEAD_SIGNALS, RUNS
 
-PATIENCE = Retry(times=60, base=0.1, cap=10)
-"""For work that was told to stop: it ends within moments, or when a dead worker's lease has run out."""
+PATIENCE = Retry(times=500, base=0.1, cap=60)
+"""For work that was told to stop: it ends within moments, when a dead worker's lease has run out, or when Slack takes its notice after hours."""
 
 
 PATIENT_TRIES = 20
@@ -81,7 +81,9 @@ class Forgetting:
     async def _stop(self, place: Place, ctx: StepContext) -> Place:
         transcript = Transcript(self._store)
         for thread in await self._stopper.live(ctx.tenant, place.channel):
-            await self._stopper.stop(thread, message_id=await transcript.last_said(thread), by="", anew=True)
+            # What was said since is answered, by the turn that follows.
+            last = await transcript.last_said(thread, until=place.asked_at)
+            await self._stopper.stop(thread, message_id=last, by="", anew=True)
         for approval in await approvals.waiting(self._store, ctx.tenant):
             if approval.thread.channel == place.channel:
                 await self._withdraw(approval)
@@ -138,5 +140,12 @@ class Forgetting:
         )
         while await self._store.forget_runs(ctx.tenant, under=place.under):
             pass
-        await self._store.write(Delete(PARTICIPATION, threads))
+        said_since = await self._store.read(Select(MESSAGES, {"tenant": ctx.tenant, "thread": here}))
+        going_on = {row["thread"] for row in said_since}
+        gone = [
+            row["thread"]
+            for row in await self._store.read(Select(PARTICIPATION, threads))
+            if row["thread"] not in going_on
+        ]
+        await self._store.write(Delete(PARTICIPATION, {**threads, "thread": Is("in", gone)}))
         return count

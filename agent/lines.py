@@ -31,7 +31,11 @@ class Lines:
         if before is None:
             return line
         live = await self._engine.runs(tenant=line.tenant, workflow=self._turn, key=before.key, states=LIVE, limit=1)
-        return before if live else line
+        return before if live and not await self._answering(live[0].run_id) else line
+
+    async def _answering(self, run_id: str) -> bool:
+        """Whether a turn's answer is on its way: who writes on now may have read it already."""
+        return any(record.path.endswith("/deliver!intent") for record in await self._engine.store.load(run_id))
 
     async def underway(self, line: Thread) -> Thread:
         """The newest conversation before a line that is being worked on, however long ago it was begun: what "stop" is about. Else its own.

@@ -2,13 +2,14 @@
 
 import asyncio
 from collections.abc import Collection, Sequence
+from datetime import datetime
 from typing import Any
 
 from pydantic import TypeAdapter
 
 from agent.models.base import DELETED, File, Message, Part, Person, Text, ToolResult
 from agent.thread import Thread
-from agent.window import WINDOW, WINDOW_BYTES, fitting, from_reply, joined, shortened
+from agent.window import WINDOW, WINDOW_BYTES, fitting, from_reply, joined, shared, shortened
 from workflows.storage import Column, Index, Insert, Is, Select, Store, Table, Update
 
 MESSAGES = Table(
@@ -57,7 +58,7 @@ class Transcript:
         """The last `limit` messages in order, as far as they fit `limit_bytes`, after the person's message they work on; results of one reply joined."""
         query = Select(MESSAGES, {**_of(thread), "position": Is("!=", None)}, order=("-position", "-at"), limit=limit)
         rows = (await self._store.read(query))[::-1]
-        said = [shortened(_message(row)) for row in rows]
+        said = shared([shortened(_message(row)) for row in rows], limit_bytes)
         first = fitting(said, limit_bytes)
         if (first == 0 and len(rows) < limit) or said[first].role == "user":
             return joined(said[first:])
@@ -128,9 +129,11 @@ class Transcript:
         rows = await self._store.read(Select(MESSAGES, {**_of(thread), "id": Is("in", list(ids))}))
         return {row["id"]: row["position"] for row in rows if row["position"] is not None}
 
-    async def last_said(self, thread: Thread) -> str:
-        """The id of the newest message of a person; empty if there is none. Message ids sort by time."""
-        where = {"tenant": thread.tenant, "thread": thread.key, "role": "user", "notice": False}
+    async def last_said(self, thread: Thread, *, until: datetime | None = None) -> str:
+        """The id of the newest message of a person, of those stored by `until`; empty if there is none. Message ids sort by time."""
+        where: dict[str, Any] = {"tenant": thread.tenant, "thread": thread.key, "role": "user", "notice": False}
+        if until is not None:
+            where["at"] = Is("<=", until)
         rows = await self._store.read(Select(MESSAGES, where, order=("-id",), limit=1))
         return str(rows[0]["id"]) if rows else ""
 

@@ -33,6 +33,7 @@ from workflows.tracing import Tracer
 RETRY = Retry(times=4, base=0.5, cap=20, non_retryable=(ModelRequestError, ModelAccessError))
 """Overload, rate limits and lost connections are tried again, never sooner than the provider says."""
 
+UNTITLED = "A conversation"
 ENDS: dict[str, str] = {"max_tokens": "cut", "refusal": "refused"}
 """The states of turns whose last call ended so; after any other end there is an answer."""
 
@@ -73,7 +74,7 @@ class Reasoning:
         window = await self._transcript.window(turn.thread, limit=limit)
         if not turn.iteration and not any(map(_asks, window[-1:])):
             return turn.model_copy(update={"state": "idle"})  # deleted in the very moment it was taken in
-        await self._channel.working(turn.thread, "is thinking…", about=_about(window))
+        await self._channel.working(turn.thread, "is thinking…", about="" if turn.iteration else _about(window))
         seen = (
             window
             if self._pictures is None
@@ -185,7 +186,9 @@ def _asks(message: Message) -> bool:
 
 def _about(window: Sequence[Message]) -> str:
     """What the conversation is called: how it began, as far as is seen."""
-    return next((message.text.partition("\n")[0] for message in window if message.text and not message.notice), "")
+    return next(
+        (message.text.partition("\n")[0] for message in window if message.text and not message.notice), UNTITLED
+    )
 
 
 def _task(call_id: str, tool: str, state: TaskState) -> Task:

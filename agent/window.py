@@ -16,6 +16,8 @@ LOST = '{"status": "not_run", "reason": "the turn ended before this call"}'
 """The result of a call whose turn ended before it had one."""
 PART_BYTES = 100_000
 """Of one text or result; of a longer one a model call sees the beginning."""
+LEAST_BYTES = 2_000
+"""Of one result, however many there are."""
 
 
 def from_reply(messages: Sequence[Message]) -> Sequence[Message]:
@@ -25,13 +27,29 @@ def from_reply(messages: Sequence[Message]) -> Sequence[Message]:
 
 
 def fitting(messages: Sequence[Message], limit_bytes: int) -> int:
-    """Where the last messages begin that fit; the newest always does."""
-    room = limit_bytes
+    """Where the last messages begin that fit; the newest always does, and so does the newest reply with all its results."""
+    room, newest = limit_bytes, min(_newest_reply(messages), len(messages) - 1)
     for number in range(len(messages) - 1, -1, -1):
         room -= sum(_bytes(part) for part in messages[number].parts)
-        if room < 0 and number < len(messages) - 1:
+        if room < 0 and number < newest:
             return number + 1
     return 0
+
+
+def shared(messages: Sequence[Message], limit_bytes: int) -> list[Message]:
+    """The messages, the results of the newest reply shortened so that all of them are seen: without one the model would ask for it again."""
+    begin = _newest_reply(messages) + 1
+    results = sum(isinstance(part, ToolResult) for message in messages[begin:] for part in message.parts)
+    if not results:
+        return list(messages)
+    share = max(limit_bytes // 2 // results, LEAST_BYTES)
+    return [*messages[:begin], *(shortened(message, share) for message in messages[begin:])]
+
+
+def _newest_reply(messages: Sequence[Message]) -> int:
+    """Where the newest reply with calls stands; past the end if there is none."""
+    found = (number for number in range(len(messages) - 1, -1, -1) if messages[number].tool_calls)
+    return next(found, len(messages))
 
 
 def _bytes(part: Part) -> int:
@@ -43,25 +61,25 @@ def _bytes(part: Part) -> int:
     return 200  # a line that names a file
 
 
-def shortened(message: Message) -> Message:
+def shortened(message: Message, result_bytes: int | None = None) -> Message:
     """A message none of whose parts is longer than a model call should see."""
-    parts = tuple(_short(part) for part in message.parts)
+    parts = tuple(_short(part, min(result_bytes or PART_BYTES, PART_BYTES)) for part in message.parts)
     return message if parts == message.parts else message.model_copy(update={"parts": parts})
 
 
-def _short(part: Part) -> Part:
-    if isinstance(part, Text) and (text := _beginning(part.text)) != part.text:
+def _short(part: Part, result_bytes: int) -> Part:
+    if isinstance(part, Text) and (text := _beginning(part.text, PART_BYTES)) != part.text:
         return part.model_copy(update={"text": text})
-    if isinstance(part, ToolResult) and (content := _beginning(part.content)) != part.content:
+    if isinstance(part, ToolResult) and (content := _beginning(part.content, result_bytes)) != part.content:
         return part.model_copy(update={"content": content})
     return part
 
 
-def _beginning(text: str) -> str:
+def _beginning(text: str, limit_bytes: int) -> str:
     """As much of a text as is shown, and how much is not."""
-    if len(text) <= PART_BYTES // 4 or len(data := text.encode(errors="replace")) <= PART_BYTES:
+    if len(text) <= limit_bytes // 4 or len(data := text.encode(errors="replace")) <= limit_bytes:
         return text
-    kept = data[:PART_BYTES].decode(errors="ignore")
+    kept = data[:limit_bytes].decode(errors="ignore")
     return f"{kept}\n(… {len(text) - len(kept):,} more characters are left out)"
 
 

@@ -5,8 +5,6 @@ there. Slack keeps `processing` for an hour and would take it back by itself onl
 `assistant.threads.setStatus`, which Slack retires in February 2027: from then on there is the session alone.
 """
 
-import time
-
 import structlog
 from slack_sdk.errors import SlackApiError
 
@@ -20,9 +18,6 @@ from bot.render.text import shortened
 STATUS_LIMIT = 100
 TITLE_LIMIT = 80
 """Characters, of the 200 that Slack takes."""
-BEGUN_S = 600.0
-"""How long a session that was begun counts as `processing` here without being told again."""
-REMEMBERED = 10_000
 RETIRED = {"deprecated_endpoint", "method_deprecated", "unknown_method"}
 PATIENT_TRIES = 5
 """Tries of a delivery that wait until Slack takes the session's end. The answer is there already: it is not to be held up for ever."""
@@ -33,18 +28,16 @@ class Sessions:
 
     def __init__(self, posting: Posting) -> None:
         self._posting = posting
-        self._begun: dict[Thread, float] = {}
         self._wordless = False
 
     async def working(self, thread: Thread, text: str, *, about: str) -> None:
-        """Show that the agent works, and on what. `about`: what the conversation is called where people look for it again."""
-        if time.monotonic() - self._begun.get(thread, -BEGUN_S) >= BEGUN_S and await self._begin(thread, about):
-            self._remember(thread)
+        """Show that the agent works, and on what. `about`: a turn begins, and its conversation is called so where people look for it again."""
+        if about:
+            await self._begin(thread, about)
         await self._say(thread, text)
 
     async def rest(self, thread: Thread, notes: Notes) -> None:
         """The agent is done here. Raises ChannelUnavailableError while Slack does not take it, for a few tries of the delivery."""
-        self._begun.pop(thread, None)
         await self._say(thread, "")
         try:
             await self._set(thread, "active")
@@ -55,18 +48,11 @@ class Sessions:
         except (SlackApiError, ChannelGoneError) as error:
             _missed(error)
 
-    async def _begin(self, thread: Thread, about: str) -> bool:
+    async def _begin(self, thread: Thread, about: str) -> None:
         try:
             await self._set(thread, "processing", title=shortened(neutral(about), TITLE_LIMIT))
         except (SlackApiError, ChannelUnavailableError, ChannelGoneError) as error:
             _missed(error)
-            return False
-        return True
-
-    def _remember(self, thread: Thread) -> None:
-        if len(self._begun) >= REMEMBERED:
-            del self._begun[next(iter(self._begun))]
-        self._begun[thread] = time.monotonic()
 
     async def _set(self, thread: Thread, status: str, *, title: str = "") -> None:
         client = await self._posting.client(thread.tenant)

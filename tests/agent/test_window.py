@@ -71,3 +71,22 @@ async def test_a_short_thread_is_seen_as_it_is() -> None:
     messages = [said("one"), answered("two"), said("three")]
     assert list(await window(*messages)) == messages
     assert await window() == ()
+
+
+@pytest.mark.parametrize("count", [4, 12])
+async def test_all_results_of_the_newest_reply_are_seen_however_large_they_are(count: int) -> None:
+    """Without one of them the model would ask for it again, and again."""
+    calls = tuple(ToolCall(id=f"c{number}", name="read_file", arguments={}) for number in range(count))
+    reply = Message(role="assistant", parts=(Text(text="I read them."), *calls))
+    results = [
+        Message(role="tool", parts=(ToolResult(call_id=call.id, name=call.name, content=f"{call.id} " + "x" * 99_000),))
+        for call in calls
+    ]
+    seen = await window(said("earlier"), answered("yes"), said("compare these files"), reply, *results)
+    assert seen[-2] == reply
+    shown = [part for part in seen[-1].parts if isinstance(part, ToolResult)]
+    assert [part.content[:3].strip() for part in shown] == [call.id for call in calls]
+    assert all("more characters are left out" in part.content for part in shown)
+    assert not any(part.is_error for part in shown)
+    assert seen[0].role == "user"
+    assert sum(len(part.content) for part in shown) <= WINDOW_BYTES // 2 + 100 * count

@@ -142,3 +142,22 @@ async def test_work_that_does_not_end_is_told_and_forgotten_when_it_has(bench: B
 
 async def _live(bench: Bench) -> bool:
     return any(run.state.live and run.step_seq > 0 for run in await bench.service.engine.runs(tenant=NORTHWIND))
+
+
+async def test_what_is_said_while_it_is_forgotten_is_answered_and_so_is_what_follows(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The thread goes on: no mention is needed in it."""
+    monkeypatch.setattr("bot.commands.threadline.FORGET_WAIT_S", 0.0)
+    await bench.people.fault("tool:list_campaigns", "delay", delay_s=30)
+    root = await bench.asked(f"@Threadline how did {WORD} do last week?")
+    await until(lambda: _live(bench), "the turn")
+    await bench.people.fault("chat.postMessage", "delay", delay_s=1.5, times=1)  # its notice takes a while
+    assert await forget(bench) == FORGETTING
+    await bench.people.post_message("#campaigns", "@ada", "@Threadline how did Brand Search do?", thread_ts=root)
+    await bench.answer(root, count=2)
+    await bench.idle()
+    assert await remains(bench) == {}
+    await bench.people.post_message("#campaigns", "@ada", "and Spring Sale?", thread_ts=root)
+    await bench.answer(root, count=3)
+    await bench.idle()

@@ -43,6 +43,14 @@ async def test_one_turn_begins_and_ends_its_session_once(bench: Bench) -> None:
     assert [each["args"]["status"] for each in calls] == ["processing", "active"]
 
 
+async def test_each_turn_begins_one_whoever_ended_the_one_before(desk: Desk) -> None:
+    """Another worker did: what a process remembers of a session says nothing."""
+    for _ in range(2):
+        await desk.channel.working(desk.thread, "is thinking…", about="a question")
+    calls = await desk.people.calls(METHOD)
+    assert [each["args"]["status"] for each in calls] == ["processing", "processing"]
+
+
 async def test_a_turn_that_is_cut_off_or_fails_leaves_nothing_processing(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
