@@ -44,8 +44,10 @@ class Grid:
         """It in tables that Slack takes, each with the head; none at all if it can be no such table, or would be more than `most`."""
         if not 2 < len(self.lines) <= most * (ROWS_LIMIT - 1) + 2:
             return []
-        whole = replace(self, rows=_rows(self.lines), heading=named(read(self.heading)))
-        portions = list(_portions(whole)) if len(whole.rows[0]) <= COLUMNS_LIMIT else []
+        written = [[*_split(line)] for number, line in enumerate(self.lines) if number != 1]
+        if max(map(len, written)) > COLUMNS_LIMIT:  # before a cell is read: all rows become as long as the longest
+            return []
+        portions = list(_portions(replace(self, rows=_rows(written), heading=named(read(self.heading)))))
         return portions if len(portions) <= most else []
 
 
@@ -118,13 +120,12 @@ def _tables(tokens: Sequence[Token]) -> Iterator[tuple[int, int, str]]:
             heading = tokens[number + 1].content if token.type == "heading_open" else ""
 
 
-def _rows(lines: Sequence[str]) -> tuple[Row, ...]:
-    head, *others = ([*_split(line)] for number, line in enumerate(lines) if number != 1)
-    width = max(map(len, (head, *others)))
-    rows = [[read(text) for text in (*row, *[""] * (width - len(row)))] for row in others]
+def _rows(written: Sequence[Sequence[str]]) -> tuple[Row, ...]:
+    """The cells of each row as they are read, the head first, all rows made equally long."""
+    width = max(map(len, written))
+    head, *rows = ([*map(read, row), *[""] * (width - len(row))] for row in written)
     as_numbers(rows, width)
-    names = tuple(named(read(text)) for text in (*head, *[""] * (width - len(head))))
-    return (names, *map(tuple, rows))
+    return (tuple(map(named, head)), *map(tuple, rows))
 
 
 def _split(line: str) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 from typing import Any
 
 import pytest
@@ -272,3 +273,28 @@ def test_text_of_nothing_but_beginnings_is_read_in_one_go(piece: str) -> None:
         check_blocks(message.blocks)
     assert is_within("".join(text.split()), "".join("".join(message.source for message in made).split()))
     assert sections(text)
+
+
+def effort(text: str) -> int:
+    """How many calls it takes to make messages of a text: a measure of work that is the same on every machine."""
+    calls = 0
+
+    def count(frame: object, event: str, argument: object) -> None:
+        nonlocal calls
+        calls += event in ("call", "c_call")
+
+    sys.setprofile(count)
+    try:
+        messages(text)
+    finally:
+        sys.setprofile(None)
+    return calls
+
+
+def test_one_long_row_makes_no_work_for_all_the_others() -> None:
+    """Nobody else is served while an answer is cut into messages: that takes as long as the text is, and not its square."""
+
+    def uneven(size: int) -> str:
+        return "|a|b|\n|-|-|\n" + "|1|2|\n" * size + "|" + "x|" * 2 * size + "\n"
+
+    assert effort(uneven(400)) < 3 * effort(uneven(200))
