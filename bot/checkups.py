@@ -13,7 +13,7 @@ import structlog
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.clients import CredentialSource, CredentialsUnavailableError, TokenRefusedError, works
-from workflows.storage import Column, Insert, Is, Select, Store, Table, Update, Write
+from workflows.storage import Column, Delete, Insert, Is, Select, Store, Table, Update, Write
 
 CHECKUPS = Table(
     "checkups",
@@ -75,6 +75,9 @@ class Checkups:
             return False
         try:
             known = await self._source.credentials(row["workspace"])
+            if known is None and not await self._source.installed(row["workspace"]):
+                await self._store.write(Delete(CHECKUPS, {"workspace": row["workspace"], "asked_at": now}))
+                return False  # its removal was cut off before this row went
             token = known.token if known else ""
             taken = known is None or await works(self._client(token))
         except TokenRefusedError:

@@ -3,6 +3,7 @@
 import secrets
 import time
 from collections import OrderedDict
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -146,34 +147,41 @@ class Installs:
         `token`: the one that Slack does not take any more; an installation with another one stands. None: one whose token was lost.
         A workspace that is none of the installations has its token in the settings, and only leaves.
         """
-        rows = await self._store.read(Select(INSTALLATIONS, {"tenant": tenant, "removed_at": None}))
-        if not self._stand_on(rows, token):
-            return
-        if not rows:
-            await self._store.write(*await self._leaving(tenant))
-            return
-        await self._retired(rows[0])
+        await self._ended(tenant, lambda rows: self._stand_on(rows, token))
 
     async def retire(self, tenant: str) -> None:
         """The same, whatever its token is. Raises StoreUnavailableError."""
-        for row in await self._store.read(Select(INSTALLATIONS, {"tenant": tenant, "removed_at": None})):
-            await self._retired(row)
+        await self._ended(tenant, bool)
 
-    async def _leaving(self, tenant: str) -> tuple[Write, Write]:
-        return await self._departures.left(tenant), Delete(CHECKUPS, {"workspace": tenant})
+    async def _ended(self, tenant: str, gone: Callable[[list[dict[str, Any]]], bool]) -> None:
+        """Look until what was found `gone` is what was taken away: a token may be sealed anew, or replaced, at any moment."""
+        while True:
+            # Before the installation: whoever installs again has a checkup of their own.
+            checkups = await self._store.read(Select(CHECKUPS, {"workspace": tenant}))
+            rows = await self._store.read(Select(INSTALLATIONS, {"tenant": tenant, "removed_at": None}))
+            if not gone(rows):
+                return
+            if await self._retired(tenant, rows):
+                break
+        for each in checkups:
+            await self._store.write(Delete(CHECKUPS, each))
 
-    async def _retired(self, row: dict[str, Any]) -> None:
-        tenant = row["tenant"]
+    async def _retired(self, tenant: str, rows: list[dict[str, Any]]) -> bool:
+        """Whether the app has left as it was found. A departure that is written of one that stands ends nothing: it is dropped when due."""
         values = {
             "removed_at": await self._store.now(),
             "token": self._keyring.seal("", tenant=tenant, column="token"),
             "refresh_token": "",
             "expires_at": None,
         }
-        same = {"tenant": tenant, "removed_at": None, "token": row["token"]}
-        await self._store.write(Update(INSTALLATIONS, same, values), *await self._leaving(tenant))
+        left = await self._departures.left(tenant)
+        same = [{"tenant": tenant, "removed_at": None, "token": row["token"]} for row in rows]
+        changed = await self._store.write(left, *[Update(INSTALLATIONS, each, values) for each in same])
+        if changed <= len(rows):
+            return False
         self._known.pop(tenant, None)
         structlog.get_logger().info("app_uninstalled", tenant=tenant)
+        return True
 
     async def stands_on(self, tenant: str, *, token: str | None) -> bool:
         """Whether `token`, as in `uninstall`, is all that a workspace has, by what is stored: whoever remembers one may have been overtaken.

@@ -1,6 +1,8 @@
 """A removal of which no event arrives: found by trying the token, twice, and never taken from one wrong answer."""
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
@@ -9,9 +11,10 @@ from slack_sdk.errors import SlackApiError
 from agent.messages import MESSAGES
 from bot.checkups import AGAIN, CHECKUPS, EVERY
 from bot.departures import DEPARTURES
+from bot.installs import INSTALLATIONS
 from tests.bot.bench import HARBOR, HARBOR_BOT, NORTHWIND, Bench, envelope
 from tests.waiting import until
-from workflows.storage import Select
+from workflows.storage import Insert, Select, Update, Write
 
 SERVERS = pytest.mark.parametrize("storage", ["servers"], indirect=True)
 DAY_S, MINUTES_S = EVERY.total_seconds() + 1, AGAIN.total_seconds() + 1
@@ -192,3 +195,63 @@ async def test_clocks_of_several_replicas_ask_once(bench: Bench) -> None:
     assert first is not None
     assert first["refused"] == 0
     assert await asked(bench) - before == 1
+
+
+@pytest.mark.parametrize("storage", ["sqlite", "servers"], indirect=True)
+async def test_a_removal_that_crosses_a_resealing_is_a_removal(bench: Bench) -> None:
+    """The sealed text changes between its look and its write; the token does not."""
+    await bench.install()
+    await bench.idle(HARBOR)
+    token = await token_of(bench)
+    await bench.people.uninstall(HARBOR, tell=False)
+    async with crossed(bench, token):
+        await bench.service.installs.uninstall(HARBOR, token=token)
+    assert not await bench.service.installs.installed(HARBOR)
+    assert await row(bench) is None
+
+
+@pytest.mark.parametrize("storage", ["sqlite", "servers"], indirect=True)
+async def test_a_removal_that_crosses_a_new_token_takes_nothing_away(bench: Bench) -> None:
+    await bench.install()
+    await bench.idle(HARBOR)
+    token = await token_of(bench)
+    async with crossed(bench, "xoxb-another"):
+        await bench.service.installs.uninstall(HARBOR, token=token)
+    assert await bench.service.installs.installed(HARBOR)
+    assert await row(bench) is not None, "it is looked after as before"
+
+
+async def test_a_removal_that_was_cut_off_is_looked_after_no_more(bench: Bench) -> None:
+    """What is left of it is the checkup alone."""
+    await bench.install()
+    await bench.idle(HARBOR)
+    left = await row(bench)
+    await bench.people.uninstall(HARBOR)
+    await bench.settled(type="app_uninstalled")
+    assert left is not None
+    await bench.service.store.write(Insert(CHECKUPS, left))
+    await bench.time_passes(DAY_S)
+    await seen(bench, None)
+
+
+async def token_of(bench: Bench) -> str:
+    found = await bench.service.installs.credentials(HARBOR)
+    assert found is not None
+    return found.token
+
+
+@asynccontextmanager
+async def crossed(bench: Bench, token: str) -> AsyncIterator[None]:
+    """While it lasts, the first removal finds its installation's token sealed anew, as `token`, after it has looked."""
+    departures, keyring = bench.service.installs._departures, bench.service.installs._keyring
+    left, crossings = departures.left, [{"token": keyring.seal(token, tenant=HARBOR, column="token")}]
+
+    async def late(workspace: str) -> Write:
+        while crossings:
+            await bench.service.store.write(Update(INSTALLATIONS, {"tenant": HARBOR}, crossings.pop()))
+        return await left(workspace)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(departures, "left", late)
+        yield
+    assert not crossings
