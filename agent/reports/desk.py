@@ -13,11 +13,12 @@ from agent.reports.request import ReportRequest, schedule_name
 from agent.reports.workflows import Reports
 from agent.stops import LIVE
 from agent.thread import Thread
-from agent.tools import Tool, ToolContext, ToolError, tool
+from agent.tools import Evidence, Tool, ToolContext, ToolError, tool
 from workflows import Effect, Engine, InputError, RunRow, Schedule
 from workflows.ids import NAMESPACE
 from workflows.schedules import describe
 
+WHY_ASKS = "There are words of others in this conversation, such as a file or a forwarded message."
 SUMMARY_TITLE = "Weekly summary"
 
 
@@ -66,7 +67,7 @@ class ReportDesk:
         return (self._make_report(), self._schedule_summary(), self._list_schedules(), self._cancel_schedule())
 
     def _make_report(self) -> Tool:
-        @tool(effect=Effect.IDEMPOTENT)
+        @tool(effect=Effect.IDEMPOTENT, evidence=_report_evidence)
         async def make_report(
             ctx: ToolContext,
             *,
@@ -122,6 +123,13 @@ class ReportDesk:
             return {"status": "cancelled"}
 
         return cancel_schedule
+
+
+async def _report_evidence(ctx: ToolContext, *, campaigns: list[str] | str, period: str) -> Evidence:
+    """Asked for only where words from outside are in the conversation. It costs nothing."""
+    which = campaigns if isinstance(campaigns, str) else ", ".join(campaigns)
+    facts = (("Campaigns", which), ("Period", _period(period, ctx).label), ("Why this asks", WHY_ASKS))
+    return Evidence(title="Make a report and post it in this thread", facts=facts, spend_micros=0)
 
 
 def _period(words: str, ctx: ToolContext) -> Period:

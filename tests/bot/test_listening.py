@@ -172,7 +172,7 @@ class TestThePastOfAThread:
         await bench.idle()
         cards = [message["plain"] for message in await bench.replies(ROOT) if "Approval needed" in message["plain"]]
         assert len(cards) == 1
-        assert "Make report" in cards[0]
+        assert "Make a report" in cards[0]
 
 
 class TestSeveralPeople:

@@ -67,7 +67,7 @@ def _amount(tokens: Sequence[Token], whole: Clause) -> Amount | None:
     place = _place(tokens)
     if place is None:
         return _factor(whole, direction)
-    if _several(tokens):
+    if _several(tokens) or _bounded(tokens):
         return None
     token, before = tokens[place], tokens[place - 1].word if place else ""
     value = token.value or Decimal(0)
@@ -107,6 +107,15 @@ def _several(tokens: Sequence[Token]) -> bool:
     places = [at for at, token in enumerate(tokens) if token.kind in _AMOUNTS]
     between = [[token.word for token in tokens[left + 1 : right]] for left, right in pairwise(places)]
     return any(words in ([], ["-"], ["\N{EN DASH}"], ["or"]) for words in between)
+
+
+def _bounded(tokens: Sequence[Token]) -> bool:
+    """Whether an amount is a bound, such as "by more than 10%" and "to at least 200": then nobody said how much."""
+    pairs = {(left.word, right.word) for left, right in pairwise(tokens)}
+    return bool(
+        pairs & {(size, "than") for size in ("more", "less", "higher", "lower", "greater")}
+        or pairs & {("at", "least"), ("at", "most")}
+    )
 
 
 def _place(tokens: Sequence[Token]) -> int | None:

@@ -48,11 +48,25 @@ def careful(clause: Clause) -> list[Request]:
     )
     if conditional and not clause.question:
         return [Said("condition", clause.text)]
+    if _by_value(clause):
+        return [Said("by_value", clause.text)]
     on_a_day = any({clause.before(span.start), span.text.split()[0].casefold()} & _STARTING for span in clause.spans)
     dated = any(token.kind == "date" for token in clause.rest)
     if not clause.question and (on_a_day or _for_a_time(clause) or dated or future(clause.tokens)):
         return [Said("later", clause.text)]
     return []
+
+
+_COMPARED = re.compile(
+    r"\b(?:below|above|under|over|(?:less|more|fewer|lower|higher|greater|better|worse) than|at (?:least|most)|exceed\w*)\b|[<>]"
+)
+
+
+def _by_value(clause: Clause) -> bool:
+    """Whether it means campaigns by what they spent or brought, as in "pause what has a ROAS below 1": never all of them."""
+    number = any(token.kind in {"money", "number", "percent"} for token in clause.rest)
+    of_campaigns = bool(clause.metrics or clause.has & (PAUSE | RESUME | {"spent", "spend", "spending", "cost"}))
+    return number and of_campaigns and _COMPARED.search(clause.text.casefold()) is not None
 
 
 def _for_a_time(clause: Clause) -> bool:

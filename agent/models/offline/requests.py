@@ -145,7 +145,7 @@ class Answer:
     everything: bool = False
 
 
-Simple = Literal["greeting", "thanks", "help", "why", "advice", "keep", "later", "condition", "forecast", "stop", "undo", "reported", "cut", "beyond", "limit",
+Simple = Literal["greeting", "thanks", "help", "why", "advice", "keep", "later", "condition", "by_value", "forecast", "stop", "undo", "reported", "cut", "beyond", "limit",
                  "unknown"]  # fmt: skip
 
 

@@ -31,6 +31,7 @@ _TEXTS: dict[Simple, str] = {
     "later": "I can't make changes at a later time or for a limited one, so I did nothing for {text}. Ask me again when it is to happen.",
     "condition": "I can't watch for conditions, so I did nothing for {text}. I can tell you the figures now, or make the change now"
     " if you ask for just that.",
+    "by_value": "I can't choose campaigns by a value, so I did nothing for {text}. Ask me to rank them by it, then name those you mean.",
     "forecast": "I can't look ahead: there are no figures for days to come, so I have no answer to {text}.",
     "keep": "All right, I leave that as it is: nothing was changed for {text}.",
     "reported": "I read {text} as somebody else's words and did nothing. If you want it done, ask me for it directly.",
