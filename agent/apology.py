@@ -61,7 +61,7 @@ class Apologies:
         places = await self._channel.standing(thread, approval.card, notes=ctx, since=since)
         if not places:
             return None
-        await self._store.write(shown(approval, places))
+        await self._store.write(shown(approval.model_copy(update={"places": places})))
         return approval
 
     async def _ran(self, thread: Thread, failed: FailedRun, records: Sequence[Record]) -> list[Settling]:

@@ -71,6 +71,11 @@ class Approval(BaseModel):
         """Whether the call is the one that was shown."""
         return self.digest == digest(self.call)
 
+    def standing(self, places: tuple[Place, ...]) -> "Approval":
+        """The approval once its card stands there; it is sent to those whom that reached."""
+        reached = tuple(place.user for place in places if place.user)
+        return self.model_copy(update={"places": places, "sent_to": None if self.sent_to is None else reached})
+
     def alone_by(self, user: str, preferences: Preferences) -> bool:
         """Whether `user` would approve alone what they asked for themselves, above what one person may."""
         if user != self.requester.id or preferences.alone_limit_micros is None:
@@ -110,9 +115,9 @@ def asked(approval: Approval, *, workflow: str) -> Insert:
     )
 
 
-def shown(approval: Approval, places: tuple[Place, ...]) -> Update:
+def shown(approval: Approval) -> Update:
     """Where its card stands."""
-    body = approval.model_copy(update={"places": places}).model_dump(mode="json", exclude=ROW)
+    body = approval.model_dump(mode="json", exclude=ROW)
     return Update(APPROVALS, {"tenant": approval.thread.tenant, "id": approval.id}, {"body": body})
 
 

@@ -107,11 +107,13 @@ class Calls:
             approval = await self._approval_of(approval_id, pending, tool, call, ctx)
             await ctx.note("approval", {"id": approval.id}, writes=[approvals.asked(approval, workflow=self._workflow)])
         places = await self._channel.ask(pending.thread, approval.card, notes=ctx)
-        ctx.write(approvals.shown(approval, places))
+        approval = approval.standing(places)
+        ctx.write(approvals.shown(approval))
         waiting = {"status": "awaiting_approval", "approval_id": approval.id, "summary": approval.evidence.title}
-        if approval.sent_to:
-            waiting["sent_to"] = ", ".join(
-                [await self._name(approval.thread.tenant, each) for each in approval.sent_to]
+        if approval.sent_to is not None:
+            names = [await self._name(approval.thread.tenant, each) for each in approval.sent_to]
+            waiting["sent_to"] = (
+                ", ".join(names) or "nobody: none of those who may decide could be found and written to"
             )
         return to_json(waiting).decode()
 
@@ -130,7 +132,7 @@ class Calls:
             approvers=preferences.approvers,
             expires_at=context.now + LIFETIME,
         )
-        if not self._channel.private(pending.thread):
+        if not await self._channel.private(pending.thread):
             return approval
         sent_to = await approvals.deciders(self._people, approval, preferences)
         return approval.model_copy(update={"sent_to": sent_to})

@@ -59,6 +59,8 @@ class Place(BaseModel):
 
     channel: str
     message_id: str
+    user: str = ""
+    """Whom it was sent to directly, if anybody."""
 
 
 Decision = Literal["pending", "approved", "denied", "expired"]
@@ -180,12 +182,15 @@ class Channel(Protocol):
         """The whole answer, if it stands there already; posted since about then."""
         ...
 
-    def private(self, thread: Thread) -> bool:
-        """Whether nobody but one person and the agent sees the thread."""
+    async def private(self, thread: Thread) -> bool:
+        """Whether nobody sees the thread but the agent and one person, or a few."""
         ...
 
     async def ask(self, thread: Thread, card: Card, *, notes: Notes) -> tuple[Place, ...]:
-        """Post a card, once in the thread and once to each person it is sent to. Returns where it stands, the thread first."""
+        """Post a card, once in the thread and once to each person it is sent to. Returns where it stands, the thread first.
+
+        There it names those whom it has reached.
+        """
         ...
 
     async def standing(self, thread: Thread, card: Card, *, notes: Notes, since: datetime) -> tuple[Place, ...]:

@@ -27,6 +27,7 @@ FAR_S = 32_503_680_000
 class Said:
     """A person, or another `bot`, said something; `quoted` are words of others with it. `addressed`: in a direct message, or with a mention of the bot; `elsewhere`: to somebody else.
 
+    `group`: the event says that it is in a direct message of several people; not all do.
     `outside`: as far as the event tells, the person is of another company, in a channel shared with it.
     """
 
@@ -40,6 +41,7 @@ class Said:
     files: tuple[File, ...] = ()
     bot: bool = False
     quoted: str = ""
+    group: bool = False
 
     @property
     def line(self) -> bool:
@@ -208,6 +210,7 @@ def _said(event: Envelope, tenant: str, bot_user_id: str, bot_id: str, *, app_id
         files=files(event),
         bot=other_bot,
         quoted=quotation(event, bot_user_id),
+        group=event.get("channel_type") == "mpim",
     )
 
 

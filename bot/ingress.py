@@ -29,6 +29,7 @@ from bot.events import (
     spoken,
     tenant_of,
 )
+from bot.groups import Groups
 from bot.home import Home
 from bot.installs import Installs
 from bot.overheard import Overheard
@@ -72,6 +73,7 @@ class Ingress:
         self._commands = commands
         self._home = home
         self._people = people
+        self._groups = Groups(engine.store)
         self._overheard = Overheard(engine.store)
         self._bots = Bots(engine.store)
         self._lines = Lines(engine, turn=agent.turn.id)
@@ -134,6 +136,8 @@ class Ingress:
             await self._installs.drop_kept(tenant, event_id)
 
     async def _said(self, said: Said) -> None:
+        if said.group:  # also of a second copy: the first may be the mention, which does not tell
+            await self._groups.remember(said.thread)
         key = f"message:{said.thread.channel}:{said.id}"
         if await self._dedup.done(said.thread.tenant, key):
             return

@@ -2,6 +2,7 @@
 
 from bot.checkups import CHECKUPS
 from bot.departures import DEPARTURES
+from bot.groups import GROUPS
 from bot.installs import INSTALLATIONS, KEPT_EVENTS
 from bot.oauth import STATES
 from bot.overheard import OVERHEARD
@@ -111,6 +112,11 @@ CHECKED = Migration(
     ),
 )
 
-MIGRATIONS: tuple[Migration, ...] = (BASELINE, TOKEN_ROTATION, DEPARTED, CHECKED)
+GROUPED = Migration(
+    "groups",
+    (AddTable(Table("groups", (Column("tenant", "text"), Column("channel", "text")), ("tenant", "channel"))),),
+)
 
-BOT = Schema("bot", (INSTALLATIONS, STATES, KEPT_EVENTS, OVERHEARD, DEPARTURES, CHECKUPS), MIGRATIONS)
+MIGRATIONS: tuple[Migration, ...] = (BASELINE, TOKEN_ROTATION, DEPARTED, CHECKED, GROUPED)
+
+BOT = Schema("bot", (INSTALLATIONS, STATES, KEPT_EVENTS, OVERHEARD, DEPARTURES, CHECKUPS, GROUPS), MIGRATIONS)

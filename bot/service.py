@@ -39,6 +39,7 @@ from bot.commands import Campaigns, Commands, Report, Summaries, Threadline
 from bot.dialogs import Dialogs
 from bot.dispatch import Dispatch
 from bot.files import SlackFiles
+from bot.groups import Groups
 from bot.history import SlackHistory
 from bot.home import Home
 from bot.ingress import Ingress
@@ -100,6 +101,7 @@ class Service:
             pacer=self.pacer,
             cards=settings.tool_activity == "cards",
             team_of=self.people.team,
+            group=Groups(self.store).has,
         )
         self.platform = platform or SandboxPlatform(self.store, clock=self.store.now)
         self.reports = make_reports(self.platform, self.channel, store=self.store)

@@ -21,7 +21,7 @@ Blocks = list[dict[str, Any]]
 STATES = {"approved": ":white_check_mark: Approved", "denied": ":no_entry: Denied", "expired": ":hourglass: Expired"}
 HEADLINES = {"pending": "Approval needed", "approved": "Approved", "denied": "Denied", "expired": "Expired"}
 NOBODY = (
-    "You can't decide this by yourself, nobody else sees this conversation, and I know of nobody to send it to. Ask for it in a channel, "
+    "You can't decide this by yourself, and there is nobody who can whom I could send it to. Ask for it in a channel, "
     "or ask an admin of the workspace to name approvers in `/threadline settings`."
 )
 OUTCOMES = {

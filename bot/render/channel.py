@@ -34,7 +34,10 @@ async def _tenant(tenant: str, user_id: str) -> str:
 
 
 class SlackChannel:
-    """Implements `agent.channel.Channel` with Slack's Web API. `team_of`: the workspace of a person, which a stream is addressed to."""
+    """Implements `agent.channel.Channel` with Slack's Web API. `team_of`: the workspace of a person, which a stream is addressed to.
+
+    `group`: whether a thread is in a direct message of several people.
+    """
 
     def __init__(
         self,
@@ -44,7 +47,9 @@ class SlackChannel:
         pacer: Pacer | None = None,
         cards: bool = False,
         team_of: TeamOf | None = None,
+        group: Callable[[Thread], Awaitable[bool]] | None = None,
     ) -> None:
+        self._group = group
         self._team_of = team_of or _tenant
         self._cards = cards
         self._clients = clients
@@ -137,8 +142,8 @@ class SlackChannel:
 
     # Cards
 
-    def private(self, thread: Thread) -> bool:
-        return thread.channel.startswith("D")
+    async def private(self, thread: Thread) -> bool:
+        return thread.channel.startswith("D") or (self._group is not None and await self._group(thread))
 
     async def ask(self, thread: Thread, card: Card, *, notes: Notes) -> tuple[Place, ...]:
         with refusals():
@@ -151,13 +156,18 @@ class SlackChannel:
                 ChannelGoneError
             ) as error:  # whoever can't be written to any more keeps nobody from asking the others
                 structlog.get_logger().warning("card_not_sent", approval=card.approval_id, user=user, error=str(error))
+        reached = tuple(place.user for place in places[1:])
+        if card.sent_to is not None and reached != card.sent_to:
+            truth = card.model_copy(update={"sent_to": reached})
+            if not await self._settle(thread, places[0], truth):
+                raise ChannelUnavailableError(f"the card of {card.approval_id} names people whom it did not reach")
         return tuple(places)
 
     async def _ask_directly(self, tenant: str, user: str, number: int, card: Card, notes: Notes) -> Place:
         there = Thread(tenant=tenant, channel=await self.conversation(tenant, user), root="")
         with refusals():
             ts = await self._posting.once(_card_copy(there, card, user, number), notes)
-        return Place(channel=there.channel, message_id=ts)
+        return Place(channel=there.channel, message_id=ts, user=user)
 
     async def standing(self, thread: Thread, card: Card, *, notes: Notes, since: datetime) -> tuple[Place, ...]:
         places: list[Place] = []

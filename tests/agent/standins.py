@@ -48,7 +48,7 @@ class QuietChannel:
     async def find(self, thread: Thread, *, delivery_id: str, notes: Notes, since: Any = None) -> Delivered | None:
         return None
 
-    def private(self, thread: Thread) -> bool:
+    async def private(self, thread: Thread) -> bool:
         return False
 
     async def ask(self, thread: Thread, card: Card, *, notes: Notes) -> tuple[Place, ...]:

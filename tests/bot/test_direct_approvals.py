@@ -1,17 +1,20 @@
 """Approvals that are asked for in a direct message, where nobody sees the card who may decide it: it is sent to those who may."""
 
+import json
 from dataclasses import replace
 
 import pytest
 
-from agent.approvals import SENT_TO, find
+from agent.approvals import SENT_TO, find, waiting
 from agent.channel import Card, Notes, Place
+from agent.messages import MESSAGES
 from agent.preferences import PreferenceBook, Preferences
 from agent.thread import Thread
 from bot.render.cards import APPROVE, DENY, NOBODY
-from tests.bot.bench import NORTHWIND, Bench, Json
+from tests.bot.bench import BOT, NORTHWIND, Bench, Json, envelope
 from tests.bot.test_approvals import changes, clickable, make_admin
 from tests.waiting import until
+from workflows.storage import Select
 
 WISH = "raise the daily budget of Brand Search to 150"
 
@@ -141,8 +144,43 @@ async def test_each_is_sent_it_once_also_when_a_post_is_committed_and_its_reply_
 async def test_one_who_can_t_be_written_to_keeps_nobody_from_being_asked(bench: Bench) -> None:
     make_admin(bench, "U0CHLOE")
     await bench.people.fault("conversations.open", "error", error="user_disabled", times=1)
-    await ask(bench)
+    _, card = await ask(bench)
     assert [len(await copies(bench, user)) for user in ("ada", "chloe")] == [0, 1]
+    assert card["plain"].split("I have sent it to ")[1].startswith("@Chloe Tanaka"), "it names nobody it did not reach"
+
+
+async def test_a_card_that_reached_nobody_says_so_to_whoever_asked_and_to_the_model(bench: Bench) -> None:
+    make_admin(bench, "U0CHLOE")
+    await bench.people.fault("conversations.open", "error", error="user_not_found", times=2)
+    _, card = await ask(bench)
+    assert NOBODY.partition(".")[0] in card["plain"]
+    assert clickable(card)
+    [approval] = await waiting(bench.service.store, NORTHWIND)
+    assert approval.sent_to == ()
+    results = await bench.service.store.read(Select(MESSAGES, {"tenant": NORTHWIND}))
+    assert '\\"sent_to\\":\\"nobody' in json.dumps([row["parts"] for row in results])
+
+
+async def test_in_a_message_of_several_people_it_is_sent_to_who_may_decide(bench: Bench) -> None:
+    """Its id looks like a channel's, and nobody else sees it either."""
+    place = await bench.people.open_group("@ben", ["@chloe", "@threadline"])
+    ts = await bench.people.post_message(place, "@ben", f"@Threadline {WISH}")
+    await bench.answer(ts, place, count=2)
+    await bench.idle()
+    [adas] = await copies(bench, "ada")
+    await bench.people.click("dm:@ada", adas["ts"], APPROVE, "@ada")
+    await bench.answer(ts, place, count=3)
+    assert len(await changes(bench)) == 1
+
+
+async def test_a_mention_that_does_not_tell_of_several_people_is_overtaken_by_its_copy(bench: Bench) -> None:
+    place = await bench.people.open_group("@ben", ["@chloe", "@threadline"])
+    thread = Thread(tenant=NORTHWIND, channel=place, root="1796030000.000100")
+    mention = {"type": "app_mention", "user": "U0BEN", "channel": place, "ts": thread.root, "text": f"<@{BOT}> thanks"}
+    await bench.post_json(envelope(mention))
+    assert not await bench.service.channel.private(thread)
+    await bench.post_json(envelope({**mention, "type": "message", "channel_type": "mpim"}))
+    assert await bench.service.channel.private(thread)
 
 
 async def test_cards_of_a_turn_that_failed_while_it_asked_are_withdrawn_wherever_they_stand(
