@@ -6,9 +6,9 @@ deadline and a margin: until then a request may still be on its way. What remain
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, NoReturn
 
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
@@ -18,7 +18,7 @@ from agent.thread import Thread
 from bot.clients import Clients, Credentials, CredentialsUnavailableError, UnknownTenantError, code_of
 from bot.render.pacing import PATIENCE_S, MemoryPacer, Pacer
 from bot.render.refusals import REFUSED_FORMS, UNKNOWN, meaning
-from bot.render.standing import Standing
+from bot.render.standing import Looks, Standing
 from bot.render.text import TEXT_LIMIT
 
 EVENT_TYPE = "threadline_delivery"
@@ -76,6 +76,14 @@ class Post:
         }
 
 
+def _sendings(notes: Notes) -> int:
+    return len(notes.notes("sending-"))
+
+
+def _posted(post: Post) -> str:
+    return f"posted-{post.part}-{post.delivery_id}"
+
+
 class Posting:
     """Posts and looks for messages.
 
@@ -98,18 +106,35 @@ class Posting:
     async def once(self, post: Post, notes: Notes) -> str:
         """Post unless it stands there already; returns its ts. Raises ChannelUnavailableError, ChannelGoneError."""
         sent = self._sent(post, notes)
-        if sent:
-            found = await self.find(post, notes, since=min(sent))
-            if found is not None:
-                return found
-            self.believe_absence(max(sent))
+        found = await self._found(post, notes, sent) if sent else None
+        if found is not None:
+            return found
         name, at = await self._intend(post, notes)
         try:
-            return await self._send(post, at)
+            ts = await self._send(post, at)
+            if (
+                post.part or post.parts > 1
+            ):  # others come with it: nobody need look for this one because one of them is lost
+                await notes.note(_posted(post), ts)
+            return ts
         except (ChannelUnavailableError, ChannelGoneError, SlackApiError) as error:
             if not getattr(error, "maybe_posted", False):  # refused: it is not on its way, and nobody need wait for it
                 await notes.note(f"unsent-{post.part}-{name}", at.isoformat())
             raise
+
+    async def _found(self, post: Post, notes: Notes, sent: Sequence[datetime]) -> str | None:
+        """The ts of a message that may have been sent then. None: it was not. Raises ChannelUnavailableError as long as that is uncertain."""
+        if posted := notes.noted(_posted(post)):
+            return str(posted)
+        trusted_at = self._trusted_at(max(sent))
+
+        def told(each: Standing) -> bool:
+            return each.tells(post.part, _sendings(notes), trusted_at)
+
+        standing = await self._look(post.thread, post.delivery_id, notes, since=min(sent), enough=told)
+        if not told(standing):
+            self._wait_until(trusted_at)
+        return standing.found.get(post.part)
 
     def _sent(self, post: Post, notes: Notes) -> list[datetime]:
         """When this message may have been sent: it is looked for since the first time, and believed absent only after the last."""
@@ -134,10 +159,16 @@ class Posting:
         return name, at
 
     def believe_absence(self, sent_at: datetime) -> None:
-        trusted_at = sent_at + timedelta(seconds=self._deadline_s + MARGIN_S)
-        left = (trusted_at - self.now()).total_seconds()
-        if left > 0:
-            raise ChannelUnavailableError("it is not certain yet that the message was not posted", retry_after_s=left)
+        if self.now() < self._trusted_at(sent_at):
+            self._wait_until(self._trusted_at(sent_at))
+
+    def _trusted_at(self, sent_at: datetime) -> datetime:
+        """From when on a message of then that is nowhere to be found was not posted."""
+        return sent_at + timedelta(seconds=self._deadline_s + MARGIN_S)
+
+    def _wait_until(self, trusted_at: datetime) -> NoReturn:
+        left = max(0.1, (trusted_at - self.now()).total_seconds())
+        raise ChannelUnavailableError("it is not certain yet that the message was not posted", retry_after_s=left)
 
     async def _send(self, post: Post, at: datetime) -> str:
         """In the best form that Slack takes. Raises SlackApiError where it takes none."""
@@ -178,26 +209,51 @@ class Posting:
 
     async def find(self, post: Post, notes: Notes, *, since: datetime) -> str | None:
         """The ts of the message, posted since (about) then."""
-        return (await self.look(post.thread, post.delivery_id, notes, since=since)).found.get(post.part)
+        standing = await self._look(
+            post.thread, post.delivery_id, notes, since=since, enough=lambda each: post.part in each.found
+        )
+        return standing.found.get(post.part)
 
     async def look(self, thread: Thread, delivery_id: str, notes: Notes, *, since: datetime) -> Standing:
-        """What stands of a delivery, posted since (about) then.
+        """What stands of a delivery, posted since (about) then."""
+        return await self._look(thread, delivery_id, notes, since=since, enough=lambda each: each.whole is not None)
 
-        Slack lets some apps have a page of fifteen messages a minute: how far it was looked is noted, and the next try goes on there. What is
-        sent afterwards begins a new look, as in a channel the newest come first.
+    async def _look(
+        self, thread: Thread, delivery_id: str, notes: Notes, *, since: datetime, enough: Callable[[Standing], bool]
+    ) -> Standing:
+        """What was noted of a delivery, if that is `enough`, and else what stands of it.
+
+        Slack lets some apps have a page of fifteen messages a minute: how far it was looked is noted, and the next try goes on there.
         """
-        kept = f"looked-{len(notes.notes('sending-'))}-"
-        earlier = sorted(notes.notes(kept).items(), key=lambda item: int(item[0].rpartition("-")[2]))
-        begun = Standing.read(earlier[-1][1], delivery_id, since) if earlier else None
-        standing = begun or Standing(delivery_id, since)
+        looks = Looks(thread, delivery_id, notes)
+        if known := looks.answer(enough):
+            return known
+        begun = next(iter(looks.noted), None)
+        standing = (
+            begun if begun and not (begun.ended or self._early(begun, notes)) else self._anew(begun, since, notes)
+        )
         try:
-            async for page, following in self._pages(thread, since=since, cursor=standing.cursor):
-                standing = standing.beyond(page, following)
+            async for page, following in self._pages(thread, since=standing.since, cursor=standing.cursor):
+                standing = standing.beyond(page, following, delivery_id)
         except ChannelUnavailableError:
             if standing != begun and standing.cursor:
-                await notes.note(f"{kept}{len(earlier)}", standing.noted)
+                await looks.note(standing)
             raise
+        standing = replace(standing, cursor="", ended=True)
+        if begun is None or standing.found != begun.found or not self._early(standing, notes):
+            await looks.note(standing)
         return standing
+
+    def _anew(self, before: Standing | None, since: datetime, notes: Notes) -> Standing:
+        """A new look, since the step's intent where that is earlier: it is for all parts. What was found before stands."""
+        fresh = Standing(min(since, notes.intent_at or since), self.now(), _sendings(notes))
+        return replace(fresh, parts=before.parts, found=before.found) if before else fresh
+
+    def _early(self, standing: Standing, notes: Notes) -> bool:
+        """Whether it began before the last sending, or while one was on its way that must have arrived by now: in a channel the newest come first."""
+        sent = [datetime.fromisoformat(at) for at in notes.notes("sending-").values()]
+        times = [self._trusted_at(at) for at in (*sent, *filter(None, [notes.intent_at]))]
+        return standing.sendings != len(sent) or any(standing.began_at < at <= self.now() for at in times)
 
     async def replies(self, thread: Thread, *, since: datetime) -> list[dict[str, Any]]:
         """Messages of the thread (or channel, where there is no root) since about then, oldest first."""

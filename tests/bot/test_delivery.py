@@ -11,6 +11,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from agent.channel import Card, ChannelUnavailableError, Task
 from agent.tools import Evidence
+from bot.render.pacing import MemoryPacer
 from bot.render.refusals import LATER, LIMITED, REFUSED_FORMS
 from tests.bot.desk import ADA, TOKEN, Desk, Jotted
 
@@ -53,6 +54,51 @@ async def test_a_post_whose_reply_was_lost_is_found_however_late_it_is_looked_fo
         await desk.channel.deliver(desk.thread, "Once.", delivery_id="d", draft=None, notes=notes)
     notes.attempt = 2
     notes.kept["sending-0-1.9"] = (began + timedelta(minutes=10)).isoformat()  # much later tries came to nothing
+    await desk.channel.deliver(desk.thread, "Once.", delivery_id="d", draft=None, notes=notes)
+    assert len(await desk.ours()) == 1
+
+
+LONG = "\n\n".join(f"Paragraph {number}. " + "word " * 100 for number in range(100))  # five messages
+
+
+async def test_one_look_serves_all_messages_of_an_answer(desk: Desk) -> None:
+    """Slack gives some apps a page a minute: with a look for each message they would never come to an end."""
+    await desk.people.fault("chat.postMessage", "delay", delay_s=0.01, times=2)
+    await desk.people.fault("chat.postMessage", "reset_after_commit", times=1)
+    notes = Jotted()
+    with pytest.raises(ChannelUnavailableError):
+        await desk.channel.deliver(desk.thread, LONG, delivery_id="d", draft=None, notes=notes)
+    notes.attempt = 2
+    notes.kept = {name: value for name, value in notes.kept.items() if not name.startswith("posted-")}  # killed between
+    assert await desk.channel.find(desk.thread, delivery_id="d", notes=notes) is None, "as the engine looks first"
+    await desk.channel.deliver(desk.thread, LONG, delivery_id="d", draft=None, notes=notes)
+    assert len(await desk.ours()) == 5
+    assert len(await desk.people.calls("conversations.replies")) == 1
+
+
+async def test_a_message_that_is_known_to_stand_is_not_looked_for(desk: Desk) -> None:
+    await desk.people.fault("chat.postMessage", "delay", delay_s=0.01, times=2)
+    await desk.people.fault("chat.postMessage", "ratelimited", times=1)
+    notes = Jotted()
+    with pytest.raises(ChannelUnavailableError):
+        await desk.channel.deliver(desk.thread, LONG, delivery_id="d", draft=None, notes=notes)
+    assert len(await desk.ours()) == 2
+    notes.attempt = 2
+    await desk.people.advance_clock(61)
+    desk.channel._posting._pacer = MemoryPacer()  # which was told to wait
+    await desk.channel.deliver(desk.thread, LONG, delivery_id="d", draft=None, notes=notes)
+    assert len(await desk.ours()) == 5
+    assert await desk.people.calls("conversations.replies") == []
+
+
+async def test_a_look_that_began_too_early_says_nothing_of_what_arrived_after_it(desk: Desk) -> None:
+    """It ended without the message, which was on its way then, and the next try comes when absence could be believed."""
+    notes = Jotted(recovered=True)
+    with pytest.raises(ChannelUnavailableError, match="not certain"):
+        await desk.channel.deliver(desk.thread, "Once.", delivery_id="d", draft=None, notes=notes)
+    await desk.channel.deliver(desk.thread, "Once.", delivery_id="d", draft=None, notes=Jotted())  # it arrives
+    began = datetime.now(UTC)
+    desk.channel._posting.now = lambda: began + timedelta(seconds=60)
     await desk.channel.deliver(desk.thread, "Once.", delivery_id="d", draft=None, notes=notes)
     assert len(await desk.ours()) == 1
 

@@ -6,7 +6,10 @@ from pathlib import Path
 import pytest
 
 from bot.emulator.limits import POST
+from bot.render.cards import APPROVE
 from tests.bot.bench import NORTHWIND, Bench
+from tests.bot.test_approvals import changes, make_admin
+from tests.bot.test_direct_approvals import WISH, copies
 from tests.bot.test_listening import put
 from tests.waiting import until
 
@@ -65,18 +68,40 @@ async def test_a_lost_reply_is_found_page_by_page_where_slack_gives_one_a_minute
         assert len([each for each in await bench.people.messages("#campaigns", thread_ts=ts) if each["is_bot"]]) == 1
 
 
+async def test_a_lost_copy_of_a_card_is_found_where_slack_gives_a_page_a_minute(tmp_path: Path) -> None:
+    """Three messages in three conversations: looking for each at every try would leave no page for the last."""
+    async with Bench(tmp_path, {}, commercial=True) as bench:
+        make_admin(bench, "U0CHLOE")
+        await bench.people.fault("chat.postMessage", "delay", delay_s=0.01, times=2)
+        await bench.people.fault("chat.postMessage", "reset_after_commit", times=1)
+        await bench.people.post_message("dm:@ben", "@ben", WISH)
+
+        async def lost() -> bool:
+            return not await bench.people.faults("chat.postMessage")
+
+        await until(lost, "the copy to be lost")
+        async for _ in minutes(bench, 8, "conversations.history"):
+            if not await live(bench):
+                break
+        assert not await live(bench), "still looking for its own card"
+        [[adas], [_]] = [await copies(bench, user) for user in ("ada", "chloe")]
+        await bench.people.click("dm:@ada", adas["ts"], APPROVE, "@ada")
+        await bench.idle()
+        assert len(await changes(bench)) == 1
+
+
 async def live(bench: Bench) -> bool:
     return any(run.state.live for run in await bench.service.engine.runs(tenant=NORTHWIND))
 
 
-async def minutes(bench: Bench, count: int) -> AsyncIterator[int]:
+async def minutes(bench: Bench, count: int, method: str = "conversations.replies") -> AsyncIterator[int]:
     """One after the other, as soon as the page of the one before was asked for."""
     for minute in range(count):
-        asked = len(await bench.people.calls("conversations.replies"))
+        asked = len(await bench.people.calls(method))
         yield minute
         await bench.time_passes(61)
 
         async def more(asked: int = asked) -> bool:
-            return len(await bench.people.calls("conversations.replies")) > asked or not await live(bench)
+            return len(await bench.people.calls(method)) > asked or not await live(bench)
 
         await until(more, "the next page to be asked for")
