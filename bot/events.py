@@ -56,13 +56,17 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """A person edited or deleted a message (`text` None), in the event of this time. `quoted`: words of others with it."""
+    """A person edited or deleted a message (`text` None), in the event of this time. `quoted`: words of others with it.
+
+    `bot`: whose message it is, if another bot's.
+    """
 
     thread: Thread
     id: str
     text: str | None
     at: str = ""
     quoted: str = ""
+    bot: str = ""
 
     @property
     def line(self) -> bool:
@@ -173,7 +177,7 @@ def read(envelope: Envelope, *, bot_user_id: str, bot_id: str) -> Inbound | None
         user = event.get("user")
         return HomeOpened(user) if event.get("tab") == "home" and _fits(user, _ID) else None
     if event.get("subtype") in ("message_changed", "message_deleted"):
-        return _changed(event, tenant, bot_user_id)
+        return _changed(event, tenant, bot_user_id, bot_id)
     return _said(
         event, tenant, bot_user_id, bot_id, app_id=str(envelope.get("api_app_id", "")), homes=_homes(envelope, tenant)
     )
@@ -225,7 +229,7 @@ def _outside(event: Envelope, homes: set[Any]) -> bool:
     return isinstance(home, str) and bool(home) and home not in homes
 
 
-def _changed(event: Envelope, tenant: str, bot_user_id: str) -> Changed | None:
+def _changed(event: Envelope, tenant: str, bot_user_id: str, bot_id: str) -> Changed | None:
     deleted = event.get("subtype") == "message_deleted"
     before = _mapping(event.get("previous_message"))
     message = before if deleted else _mapping(event.get("message"))
@@ -235,16 +239,17 @@ def _changed(event: Envelope, tenant: str, bot_user_id: str) -> Changed | None:
     if not (_fits(channel, _ID) and _fits(ts, _TS) and _fits(root, _TS)):
         return None
     gone = deleted or message.get("subtype") == "tombstone"
-    if message.get("bot_id") or _ours(message, bot_user_id, ""):
+    if _ours(message, bot_user_id, bot_id):
         return None
     if not gone and message.get("text") == before.get("text"):
         return None  # unfurls and language detection send the same text again
     thread = Thread(tenant=tenant, channel=channel, root=root)
+    bot = str(message.get("user") or message["bot_id"]) if message.get("bot_id") else ""
     at = event.get("event_ts")
     at = at if _fits(at, _TS) else ts
     if gone:
-        return Changed(thread, ts, None, at)
-    return Changed(thread, ts, words(message, bot_user_id), at, quotation(message, bot_user_id))
+        return Changed(thread, ts, None, at, bot=bot)
+    return Changed(thread, ts, words(message, bot_user_id), at, quotation(message, bot_user_id), bot)
 
 
 def _stopped(event: Envelope, tenant: str) -> Stopped | None:

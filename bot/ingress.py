@@ -200,6 +200,8 @@ class Ingress:
 
     async def _changed(self, changed: Changed) -> None:
         """Of a message that no turn has taken in, another text or none. Of one that was, the model is told; nothing is run again."""
+        if changed.bot and not await self._bots.allowed(changed.thread.tenant, changed.bot):
+            return
         await self._overheard.changed(changed)
         if changed.line:
             changed = replace(changed, thread=await self._lines.taken(changed.thread))

@@ -9,6 +9,7 @@ HISTORY = {"channels:history", "groups:history", "im:history", "mpim:history"}
 METHOD_SCOPES: dict[str, set[str]] = {
     "agents.sessions.setStatus": {"chat:write"},
     "assistant.threads.setStatus": {"chat:write"},
+    "auth.teams.list": set(),
     "auth.test": set(),
     "chat.appendStream": {"chat:write"},
     "chat.delete": {"chat:write"},

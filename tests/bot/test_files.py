@@ -168,7 +168,9 @@ async def test_orders_in_a_file_are_data_and_make_what_acts_ask_first(bench: Ben
     await bench.answer(root, "dm:@ada", count=3)
     await bench.idle()
     said = [message["plain"] for message in await bench.replies(root, "dm:@ada")]
-    assert [text.split("\n")[1] for text in said if text.startswith("Approval needed")] == ["Make a report and post it in this thread"]
+    assert [text.split("\n")[1] for text in said if text.startswith("Approval needed")] == [
+        "Make a report and post it in this thread"
+    ]
     assert not any("paused" in text.casefold() for text in said)
 
 

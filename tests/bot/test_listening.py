@@ -19,7 +19,7 @@ from bot.ingress import before
 from tests.bot.bench import BOT, NORTHWIND, Bench, envelope, message_event
 from tests.bot.listening import Listener, later
 from tests.waiting import until
-from workflows.storage import Select
+from workflows.storage import Is, Select
 from workflows.storage.tables import APPROVALS
 
 CHANNEL = "C0CAMPAIGNS"
@@ -417,6 +417,52 @@ class TestStrangers:
         await asks(range(31, 51), bot_id="B0OTHER")
         assert await taken() == ["U0OTHER"] * IN_A_ROW + ["U0ADA"] + ["U0OTHER"] * IN_A_ROW
         await bench.idle()
+
+    async def test_one_that_answers_at_the_head_of_the_channel_is_not_answered_for_ever(self, bench: Bench) -> None:
+        """Each of its answers begins a thread of its own."""
+        await PreferenceBook(bench.service.store).change(NORTHWIND, Preferences(bots=("U0OTHER",)), by="U0ADA")
+
+        async def asks(numbers: range, channel: str = CHANNEL) -> int:
+            """How many messages are stored of those who asked there, after these."""
+            for number in numbers:
+                ts = later(ROOT, number)
+                event = message_event(f"<@{BOT}> ok", ts=ts, channel=channel, user="U0OTHER", bot_id="B0OTHER")
+                assert (await bench.post_json(envelope(event))).status == 200
+            asked = {"tenant": NORTHWIND, "role": "user", "thread": Is("starts with", f"{channel}:")}
+            return len(await bench.service.store.read(Select(MESSAGES, asked)))
+
+        assert await asks(range(15)) == IN_A_ROW
+        assert await asks(range(15), "C0OTHER") == IN_A_ROW, "another channel is another conversation"
+        person = message_event(f"<@{BOT}> thanks", ts=later(ROOT, 20), channel=CHANNEL, user="U0ADA")
+        await bench.post_json(envelope(person))
+        assert await asks(range(21, 40)) == 2 * IN_A_ROW + 1
+        await bench.idle()
+        await bench.time_passes(3700)
+        assert await asks(range(4000, 4001)) == 2 * IN_A_ROW + 2
+
+    @pytest.mark.parametrize(("allowed", "left"), [(True, {"how did it do?"}), (False, {"pause it", "wait"})])
+    async def test_what_an_allowed_one_edits_or_deletes_counts(
+        self, bench: Bench, allowed: bool, left: set[str]
+    ) -> None:
+        book = PreferenceBook(bench.service.store)
+        await book.change(NORTHWIND, Preferences(bots=("U0OTHER",)), by="U0ADA")
+        assert bench.service.engine.worker is not None
+        await bench.service.engine.worker.stop()
+        said = {"user": "U0OTHER", "bot_id": "B0OTHER"}
+        first, second = later(ROOT, 1), later(ROOT, 2)
+        for ts, text in ((first, "pause it"), (second, "wait")):
+            await bench.post_json(envelope(message_event(f"<@{BOT}> {text}", ts=ts, channel=CHANNEL, **said)))
+        if not allowed:
+            await book.change(NORTHWIND, (await book.of(NORTHWIND)).model_copy(update={"bots": ()}), by="U0ADA")
+        about = {"type": "message", "channel": CHANNEL, "channel_type": "channel"}
+        old = {**said, "ts": first, "text": f"<@{BOT}> pause it"}
+        deletion = {**about, "subtype": "message_deleted", "deleted_ts": first, "previous_message": old}
+        old, new = ({**said, "ts": second, "text": f"<@{BOT}> {text}"} for text in ("wait", "how did it do?"))
+        edit = {**about, "subtype": "message_changed", "message": new, "previous_message": old}
+        for event in (deletion, edit):
+            assert (await bench.post_json(envelope(event))).status == 200
+        rows = await bench.service.store.read(Select(MESSAGES, {"tenant": NORTHWIND}))
+        assert {row["parts"][0]["text"] for row in rows} == left
 
     @pytest.mark.parametrize("text", ["and the week before?", "!campaigns", "stop"])
     async def test_an_allowed_one_has_to_mention_us_and_gives_no_commands(self, bench: Bench, text: str) -> None:
