@@ -6,6 +6,7 @@ A parser says where a table is, because lines with bars in code, quotes or lists
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from markdown_it.token import Token
 
@@ -16,7 +17,13 @@ from bot.render.text import escaped
 SOURCE_LIMIT = 27_000
 """Characters of a table as it was written, escaped: with the words beside it it still fits into a message's text of 40,000."""
 
+NARROW = 4
+"""Columns of a table that is parsed as it is."""
+
 _BAR = re.compile(r"(?<!\\)\|")
+_RULE = re.compile(r":?-+:?")
+_BEGINS = re.compile(r"[\s>]*(?:(?:[-*+]|\d{1,9}[.)])\s+)*")
+"""What may stand before a row: quotes and lists."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,11 +103,34 @@ def sections(text: str) -> list[str | Grid]:
     lines = text.split("\n")
     found: list[str | Grid] = []
     at = 0
-    for start, end, heading in _tables(_BLOCKS.parse(text)):
+    for start, end, heading in _tables(_BLOCKS.parse(_narrowed(lines))):
         found += _said(lines[at:start])
         found.append(Grid(tuple(line for line in lines[start:end] if line.strip()), heading))
         at = end
     return [*found, *_said(lines[at:])] if found else [text]
+
+
+def _narrowed(lines: Sequence[str]) -> str:
+    """The text with all wide tables one column wide, on the same lines: a parser makes every row as long as the head, and a few letters millions of cells."""
+    narrow = list(lines)
+    for number, (head, rule) in enumerate(pairwise(lines)):
+        if "|" in head and "|" in rule and _is_rule(_cells(rule)) and len(_cells(head)) == len(_cells(rule)) > NARROW:
+            narrow[number : number + 2] = _first(head), _first(rule)
+    return "\n".join(narrow)
+
+
+def _is_rule(cells: Sequence[str]) -> bool:
+    return all(map(_RULE.fullmatch, cells))
+
+
+def _cells(line: str) -> list[str]:
+    return [*_split(_BEGINS.sub("", line, count=1))]
+
+
+def _first(line: str) -> str:
+    """A row up to the bar after its first cell."""
+    begins, *cells = _BAR.split(line)
+    return "|".join([begins, *cells[: not _BEGINS.sub("", begins, count=1)], ""])
 
 
 def _said(lines: Sequence[str]) -> Iterator[str]:

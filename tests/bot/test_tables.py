@@ -298,3 +298,10 @@ def test_one_long_row_makes_no_work_for_all_the_others() -> None:
         return "|a|b|\n|-|-|\n" + "|1|2|\n" * size + "|" + "x|" * 2 * size + "\n"
 
     assert effort(uneven(400)) < 3 * effort(uneven(200))
+
+
+def test_a_wide_head_makes_no_work_for_short_rows_below_it() -> None:
+    def wide(size: int) -> str:
+        return "|" + "a|" * size + "\n|" + "-|" * size + "\n" + "x\n" * size
+
+    assert effort(wide(200)) < 3 * effort(wide(100))
