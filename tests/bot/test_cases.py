@@ -60,6 +60,7 @@ CASES: dict[int, tuple[str, ...]] = {
     14: (
         f"{LISTENING}::test_bots_are_not_answered_however_often_they_mention_us",
         f"{LISTENING}::test_one_that_an_admin_has_allowed_is_answered_until_nobody_else_has_said_anything",
+        f"{LISTENING}::test_one_that_answers_at_the_head_of_the_channel_is_not_answered_for_ever",
     ),
     15: (f"{DELIVERY}::test_a_stream_that_runs_out_at_any_piece_loses_and_doubles_none",),
     16: (f"{DELIVERY}::test_pressing_stop_ends_the_showing_and_posts_no_error",),
