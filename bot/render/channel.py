@@ -94,7 +94,7 @@ class SlackChannel:
         if rated_as is not None:
             posts[-1] = replace(posts[-1], below=(feedback_block(rated_as),))
         with refusals():
-            finished = await self._drafts.finish(posts[0], draft)
+            finished = await self._drafts.finish(posts[0], draft, notes)
             first = finished if finished is not None else await self._forms.post(posts[0], notes)
             message_ids = (first, *[await self._forms.post(post, notes) for post in posts[1:]])
             await self._sessions.rest(thread, notes)

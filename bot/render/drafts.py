@@ -4,7 +4,7 @@ import contextlib
 
 from slack_sdk.errors import SlackApiError
 
-from agent.channel import Draft
+from agent.channel import Draft, Notes
 from agent.thread import Thread
 from bot.clients import code_of
 from bot.render.posting import Post, Posting
@@ -20,28 +20,22 @@ class Drafts:
     def __init__(self, posting: Posting) -> None:
         self._posting = posting
 
-    async def finish(self, post: Post, draft: Draft | None) -> str | None:
+    async def finish(self, post: Post, draft: Draft | None, notes: Notes) -> str | None:
         """Make a draft the answer; returns its ts. None: there is none, or none any more, so that the answer has to be posted.
 
         Raises ChannelUnavailableError, ChannelGoneError.
         """
-        draft = await self._located(post.thread, draft)
+        draft = await self._located(post, draft, notes)
         if draft is None or draft.message_id is None:
             return None
         return await self._end(post, draft, draft.message_id)
 
-    async def _located(self, thread: Thread, draft: Draft | None) -> Draft | None:
+    async def _located(self, post: Post, draft: Draft | None, notes: Notes) -> Draft | None:
         """A stream whose start was sent and whose id was lost is found by bot, thread and time, and adopted."""
         if draft is None or draft.message_id is not None or draft.began_at is None:
             return draft
-        me = await self._posting.credentials(thread.tenant)
-        # The latest first: one before it may be what a turn that was stopped just now has left.
-        for message in reversed(await self._posting.replies(thread, since=draft.began_at)):
-            ours = message.get("bot_id") == me.bot_id or message.get("user") == me.bot_user_id
-            if ours and not message.get("metadata") and float(message["ts"]) >= draft.began_at.timestamp() - 5:
-                return draft.model_copy(update={"message_id": str(message["ts"]), "live": False})
-        self._posting.believe_absence(draft.began_at)
-        return None
+        ts = await self._posting.stream_of(post, notes, began_at=draft.began_at)
+        return draft.model_copy(update={"message_id": ts, "live": False}) if ts else None
 
     async def _end(self, post: Post, draft: Draft, ts: str) -> str | None:
         """End a stream, or edit what it showed: both can be done again. What Slack refuses to end is edited, what it refuses to edit goes."""

@@ -158,10 +158,6 @@ class Posting:
         await notes.note(f"sending-{post.part}-{name}", at.isoformat())
         return name, at
 
-    def believe_absence(self, sent_at: datetime) -> None:
-        if self.now() < self._trusted_at(sent_at):
-            self._wait_until(self._trusted_at(sent_at))
-
     def _trusted_at(self, sent_at: datetime) -> datetime:
         """From when on a message of then that is nowhere to be found was not posted."""
         return sent_at + timedelta(seconds=self._deadline_s + MARGIN_S)
@@ -218,6 +214,24 @@ class Posting:
         """What stands of a delivery, posted since (about) then."""
         return await self._look(thread, delivery_id, notes, since=since, enough=lambda each: each.whole is not None)
 
+    async def stream_of(self, post: Post, notes: Notes, *, began_at: datetime) -> str | None:
+        """The ts of a stream whose start was sent then and whose id was lost: it is known by bot, thread and time.
+
+        The latest counts: one before it may be what a turn that was stopped just now has left. Raises ChannelUnavailableError.
+        """
+        trusted_at = self._trusted_at(began_at)
+
+        def ours(each: Standing) -> bool:
+            return float(each.unsigned or 0) >= began_at.timestamp() - 5
+
+        def told(each: Standing) -> bool:
+            return each.ended and each.since <= began_at and (ours(each) or each.began_at >= trusted_at)
+
+        standing = await self._look(post.thread, post.delivery_id, notes, since=began_at, enough=told)
+        if not told(standing):
+            self._wait_until(trusted_at)
+        return standing.unsigned if ours(standing) else None
+
     async def _look(
         self, thread: Thread, delivery_id: str, notes: Notes, *, since: datetime, enough: Callable[[Standing], bool]
     ) -> Standing:
@@ -225,6 +239,7 @@ class Posting:
 
         Slack lets some apps have a page of fifteen messages a minute: how far it was looked is noted, and the next try goes on there.
         """
+        me = await self.credentials(thread.tenant)
         looks = Looks(thread, delivery_id, notes)
         if known := looks.answer(enough):
             return known
@@ -234,19 +249,20 @@ class Posting:
         )
         try:
             async for page, following in self._pages(thread, since=standing.since, cursor=standing.cursor):
-                standing = standing.beyond(page, following, delivery_id)
+                standing = standing.beyond(page, following, delivery_id, me)
         except ChannelUnavailableError:
-            if standing != begun and standing.cursor:
+            if standing != begun:
                 await looks.note(standing)
             raise
         standing = replace(standing, cursor="", ended=True)
-        if begun is None or standing.found != begun.found or not self._early(standing, notes):
+        if begun is None or not begun.ended or standing.found != begun.found or not self._early(standing, notes):
             await looks.note(standing)
         return standing
 
     def _anew(self, before: Standing | None, since: datetime, notes: Notes) -> Standing:
         """A new look, since the step's intent where that is earlier: it is for all parts. What was found before stands."""
-        fresh = Standing(min(since, notes.intent_at or since), self.now(), _sendings(notes))
+        earliest = min(since, notes.intent_at or since, before.since if before else since)
+        fresh = Standing(earliest, self.now(), _sendings(notes))
         return replace(fresh, parts=before.parts, found=before.found) if before else fresh
 
     def _early(self, standing: Standing, notes: Notes) -> bool:

@@ -7,6 +7,7 @@ from typing import Any
 
 from agent.channel import Notes
 from agent.thread import Thread
+from bot.clients import Credentials
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,16 +24,21 @@ class Standing:
     parts: int = 1
     found: Mapping[int, str] = field(default_factory=dict)
     ended: bool = False
+    unsigned: str = ""
+    """The ts of the latest message of the app's own that says not what it is of, as a stream does."""
 
-    def beyond(self, page: Sequence[dict[str, Any]], cursor: str, delivery_id: str) -> "Standing":
+    def beyond(self, page: Sequence[dict[str, Any]], cursor: str, delivery_id: str, me: Credentials) -> "Standing":
         """With one more page."""
-        found, parts = dict(self.found), self.parts
+        found, parts, unsigned = dict(self.found), self.parts, self.unsigned
         for message in page:
             payload = (message.get("metadata") or {}).get("event_payload") or {}
             if payload.get("delivery_id") == delivery_id:
                 found[int(payload.get("part", 0))] = str(message["ts"])
                 parts = int(payload.get("parts", 1))
-        return replace(self, cursor=cursor, parts=parts, found=found)
+            ours = message.get("bot_id") == me.bot_id or message.get("user") == me.bot_user_id
+            if ours and not message.get("metadata"):
+                unsigned = max(unsigned, str(message["ts"]), key=lambda ts: float(ts or 0))
+        return replace(self, cursor=cursor, parts=parts, found=found, unsigned=unsigned)
 
     def tells(self, part: int, sendings: int, trusted_at: datetime) -> bool:
         """Whether it says where a part stands, or that it does not: nothing of so many `sendings` can arrive any more from `trusted_at` on."""

@@ -48,15 +48,20 @@ async def test_a_conversation_of_several_people_is_answered_where_the_app_is_men
     assert len(await bench.idle()) == 1
 
 
-@pytest.mark.parametrize("lively", [5, 40])
-async def test_a_lost_reply_is_found_page_by_page_where_slack_gives_one_a_minute(tmp_path: Path, lively: int) -> None:
+@pytest.mark.parametrize(
+    ("method", "lively", "words"),
+    [("chat.postMessage", 5, "thanks"), ("chat.postMessage", 40, "thanks"), ("chat.startStream", 40, "how did Brand Search do last week?")],
+)  # fmt: skip
+async def test_a_lost_reply_is_found_page_by_page_where_slack_gives_one_a_minute(
+    tmp_path: Path, method: str, lively: int, words: str
+) -> None:
     """An app sold outside the Marketplace: looking from the first page at each try would never come to an end."""
     async with Bench(tmp_path, {}, commercial=True) as bench:
-        await bench.people.fault("chat.postMessage", "reset_after_commit", times=1)
-        ts = await bench.asked("@Threadline thanks")
+        await bench.people.fault(method, "reset_after_commit", times=1)
+        ts = await bench.asked(f"@Threadline {words}")
 
         async def lost() -> bool:
-            return not await bench.people.faults("chat.postMessage")
+            return not await bench.people.faults(method)
 
         await until(lost, "the reply to be lost")
         for number in range(lively):  # said before the answer arrived, so that it is on a later page
