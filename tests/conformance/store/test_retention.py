@@ -35,6 +35,21 @@ async def done(store: AnyStore, **changes: Any) -> RunRow:
     return run
 
 
+async def ended_below(store: AnyStore, parent_id: str) -> str:
+    """A background run of another one, ended, with a record: its end has been told already. Returns its id."""
+    run = {
+        "run_id": new_id(),
+        "tenant": "T1",
+        "workflow": "w",
+        "state": "done",
+        "parent_id": parent_id,
+        "parent_path": "a",
+    }
+    record = {"run_id": run["run_id"], "path": "a", "seq": 1, "fence": 1, "status": "ok"}
+    await store.write(Insert(RUNS, {**run, "finished_at": await store.now()}), Insert(STEPS, record))
+    return run["run_id"]
+
+
 async def rows_of(store: AnyStore, run_id: str) -> list[dict[str, Any]]:
     return [row for table in (RUNS, STEPS, SIGNALS) for row in await store.read(_by_run(table, run_id))]
 
@@ -339,20 +354,20 @@ class TestRunsOfKeys:
             await done(store, **each)
             for each in ({"key": "C11:1"}, {"key": "xC1:1"}, {"key": None}, {"key": "C1:1", "tenant": "T2"})
         ]
-        child = await done(store, parent_id=gone.run_id, parent_path="a")
-        grandchild = await done(store, parent_id=child.run_id, parent_path="a")
+        child = await ended_below(store, gone.run_id)
+        grandchild = await ended_below(store, child)
         assert await store.forget_runs("T1", under="C1:") == 3
         assert await store.forget_runs("T1", under="C1:") == 0
-        for each in (gone, child, grandchild):
-            assert await rows_of(store, each.run_id) == []
+        for run_id in (gone.run_id, child, grandchild):
+            assert await rows_of(store, run_id) == []
         for each in others:
             assert await store.run(each.run_id) is not None
             assert len(await store.read(_by_run(STEPS, each.run_id))) == 1
 
     async def test_it_goes_in_batches_that_leave_nothing_without_its_origin(self, store: AnyStore) -> None:
-        above = await done(store, key="C1:1")
+        above = (await done(store, key="C1:1")).run_id
         for _ in range(4):
-            above = await done(store, parent_id=above.run_id, parent_path="a")
+            above = await ended_below(store, above)
         assert [await store.forget_runs("T1", under="C1:", limit=2) for _ in range(4)] == [2, 2, 1, 0]
         assert await store.runs(tenant="T1") == []
 
