@@ -1,9 +1,11 @@
 """What ends when a workspace has removed the app: its work at once, its data when the retention is over."""
 
 from agent.approvals import all_withdrawn
+from agent.messages import MESSAGES
 from agent.stops import LIVE
 from bot.installs import Installs
 from workflows import Engine
+from workflows.storage import Delete
 
 
 class Removal:
@@ -21,6 +23,8 @@ class Removal:
         """
         if not await self._installs.stands_on(tenant, token=token):
             return
+        # What waits for a turn is nobody's to read any more: the end of that turn would begin one for it while the token is still there.
+        await self._engine.store.write(Delete(MESSAGES, {"tenant": tenant, "position": None}))
         await self.stop_work(tenant)
         await self._installs.uninstall(tenant, token=token)
         await self.stop_work(
