@@ -38,6 +38,8 @@ class Sessions:
 
     async def rest(self, thread: Thread, notes: Notes) -> None:
         """The agent is done here. Raises ChannelUnavailableError while Slack does not take it, for a few tries of the delivery."""
+        if not thread.root:  # a session is a thread's, and what stands at the head of a channel has none
+            return
         await self._say(thread, "")
         try:
             await self._set(thread, "active")

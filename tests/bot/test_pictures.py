@@ -59,6 +59,17 @@ async def looked(bench: Bench, monkeypatch: pytest.MonkeyPatch, files: dict[str,
     return [part for message in eyes.requests[-1].messages for part in message.parts if isinstance(part, ToolResult)]
 
 
+async def unshown_next_time(bench: Bench, eyes: Eyes, root: str) -> None:
+    """Asked again, the model is told that the picture is not shown."""
+    await bench.people.post_message("dm:@ada", "@ada", "and now?", thread_ts=root)
+    await bench.answer(root, "dm:@ada", count=2)
+    [result] = [
+        part for message in eyes.requests[-1].messages for part in message.parts if isinstance(part, ToolResult)
+    ]
+    assert result.image is None
+    assert UNSHOWN in result.content
+
+
 async def test_a_picture_is_shown_beside_what_is_said_of_it_and_is_not_stored(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -101,13 +112,7 @@ async def test_a_picture_that_was_deleted_meanwhile_is_said_to_be_gone(
     root = await bench.people.post_message("dm:@ada", "@ada", "look", files={"a.png": PNG})
     await bench.answer(root, "dm:@ada")
     await bench.people.fault("files.info", "error", error="file_deleted", times=9)
-    await bench.people.post_message("dm:@ada", "@ada", "and now?", thread_ts=root)
-    await bench.answer(root, "dm:@ada", count=2)
-    [result] = [
-        part for message in eyes.requests[-1].messages for part in message.parts if isinstance(part, ToolResult)
-    ]
-    assert result.image is None
-    assert UNSHOWN in result.content
+    await unshown_next_time(bench, eyes, root)
 
 
 async def test_while_slack_is_away_the_turn_goes_on_without_the_picture_and_says_so(
@@ -119,14 +124,8 @@ async def test_while_slack_is_away_the_turn_goes_on_without_the_picture_and_says
     root = await bench.people.post_message("dm:@ada", "@ada", "look", files={"a.png": PNG})
     await bench.answer(root, "dm:@ada")
     await bench.people.fault("files.info", "http_500", times=99)
-    await bench.people.post_message("dm:@ada", "@ada", "and now?", thread_ts=root)
-    await bench.answer(root, "dm:@ada", count=2)
+    await unshown_next_time(bench, eyes, root)
     assert len(await bench.people.calls("files.info")) > 3
-    [result] = [
-        part for message in eyes.requests[-1].messages for part in message.parts if isinstance(part, ToolResult)
-    ]
-    assert result.image is None
-    assert UNSHOWN in result.content
 
 
 class Picky(Eyes):

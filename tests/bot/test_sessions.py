@@ -112,3 +112,10 @@ async def test_a_stream_that_runs_out_leaves_the_session_processing(desk: Desk) 
     assert {each["session_status"] for each in ended} == {"processing"}
     await desk.channel.deliver(desk.thread, "All of it.", delivery_id="d", draft=draft, notes=Jotted())
     assert (await desk.people.status("#campaigns", desk.root))["session_status"] == "active"
+
+
+async def test_what_stands_at_the_head_of_a_channel_has_no_session(desk: Desk) -> None:
+    head = desk.thread.model_copy(update={"root": ""})
+    await desk.channel.deliver(head, "Welcome.", delivery_id="w", draft=None, notes=Jotted())
+    assert await desk.people.calls(METHOD) == []
+    assert await desk.people.calls("assistant.threads.setStatus") == []
