@@ -84,6 +84,21 @@ async def test_a_line_after_the_answer_begins_a_conversation_of_its_own(bench: B
     assert not any("42" in str(message) for message in model.requests[-1].messages)
 
 
+async def test_a_line_after_the_answer_is_seen_is_its_own_although_the_turn_has_not_ended(
+    bench: Bench, model: Listener
+) -> None:
+    """The answer stands there a moment before its run is over: whoever writes then has read it."""
+    first = await say(bench, "my code is 42")
+    await until(lambda: model.asked, "the turn")
+    await bench.people.fault("agents.sessions.setStatus", "delay", delay_s=2, times=1)  # the end of the turn
+    model.free.set()
+    await bench.answer(first, DM)
+    second = await say(bench, "what is my code?")
+    answer = await bench.answer(second, DM)
+    assert answer["plain"].startswith("I heard: what is my code?.")
+    await bench.idle()
+
+
 async def test_a_line_long_after_the_first_is_a_thought_of_its_own(bench: Bench, model: Listener) -> None:
     first = await say(bench, "make it short")
     await until(lambda: model.asked, "the first turn")
